@@ -1,0 +1,256 @@
+"""Texts in, head vectors at three stages out: the same code for the job and for a document in the app."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from core.batches import batches, pad
+from core.device import TOKEN_BUDGETS, choose_device, choose_precision, is_out_of_memory
+from core.errors import Mistake
+from core.extract import HeadExtractor, Rows
+from core.locate import default_models_dir, locate
+from core.model_card import ModelCard, read_model_card
+from core.pooling import check_pooling
+from core.presets import DEFAULT_MODEL, Preset
+from core.shape import ModelShape
+from core.tokens import Tokens
+
+if TYPE_CHECKING:
+    import torch
+
+_LONGEST_BY_DEFAULT = 2_048
+
+
+@dataclass(frozen=True)
+class EmbedderConfig:
+    """How a model is to be used; None leaves it to the preset, then to the model's own files."""
+
+    model: str = DEFAULT_MODEL
+    layers: tuple[int | None, ...] = (None,)
+    """As people count them, from 1; None is the last."""
+    pooling: str | None = None
+    prompt: str | None = None
+    query_prompt: str | None = None
+    max_tokens: int | None = None
+    device: str | None = None
+    dtype: str | None = None
+    token_budget: int | None = None
+    padding: str = "right"
+    trust_remote_code: str | None = None
+    """The model's name once more: only code that was asked for by name is run."""
+    models_dir: Path | None = None
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """What the manifest records about the model: enough to embed another document in just the same way."""
+
+    name: str
+    revision: str
+    shape: ModelShape
+    layers: tuple[int, ...]
+    """The layers that were read, from 1."""
+    pooling: str
+    prompt: str
+    query_prompt: str
+    max_tokens: int
+    dtype: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """Head vectors of some documents, float32, not normalised."""
+
+    attention: np.ndarray
+    """Stage 1: ``[layer, doc, head * dim]``."""
+    projected: np.ndarray
+    """Stage 2: ``[layer, doc, hidden]``."""
+    output: np.ndarray
+    """Stage 3: ``[doc, hidden]``."""
+    tokens: np.ndarray
+    """``[doc]``: tokens of the whole text, special ones and prompt included."""
+    truncated: np.ndarray
+    """``[doc]``: whether the model saw only the beginning."""
+
+    def stage(self, stage: int, layer: int = -1) -> np.ndarray:
+        """``[doc, width]`` at ``stage``; ``layer`` indexes the layers that were asked for."""
+        return self.output if stage == 3 else (self.attention if stage == 1 else self.projected)[layer]
+
+
+class Embedder:
+    """A loaded model, ready to embed; calls from several threads take turns."""
+
+    def __init__(self, model: torch.nn.Module, tokens: Tokens, info: ModelInfo, config: EmbedderConfig) -> None:
+        self.info = info
+        self._extract = HeadExtractor(model, [layer - 1 for layer in info.layers], info.pooling)
+        self._tokens = tokens
+        self._device = next(model.parameters()).device
+        self._budget = config.token_budget or TOKEN_BUDGETS.get(self._device.type, 8_192)
+        self._padding = config.padding
+        self._turn = threading.Lock()
+
+    @classmethod
+    def load(cls, config: EmbedderConfig | None = None) -> Embedder:
+        """Finds, checks and loads a model."""
+        config = config or EmbedderConfig()
+        if config.trust_remote_code not in (None, config.model):
+            raise Mistake(
+                f"--trust-remote-code names '{config.trust_remote_code}', but the model is '{config.model}'. "
+                "Name the model whose code is to be run."
+            )
+        trusted = config.trust_remote_code is not None
+        files = locate(config.model, config.models_dir or default_models_dir(), trusted)
+        card = read_model_card(files.folder)
+        device = choose_device(config.device)
+        dtype = choose_precision(config.dtype, device)
+        model, tokenizer = _load(files.folder, files.name, device, dtype, trusted)
+        extractor = HeadExtractor(model, [], "mean")
+        preset = files.preset or Preset(hub=None, licence="")
+        pooling = check_pooling(
+            config.pooling or preset.pooling or card.pooling or ("last" if extractor.causal else "mean")
+        )
+        tokens = Tokens(
+            tokenizer,
+            config.max_tokens or preset.max_tokens or card.max_tokens or _longest(model, tokenizer),
+            need_begin=extractor.family.needs_begin_token,
+            need_end=pooling == "last" and (preset.need_end or card.adds_end),
+        )
+        shape = extractor.shape
+        info = ModelInfo(
+            name=files.name,
+            revision=files.revision,
+            shape=shape,
+            layers=tuple(shape.layer_index(layer) + 1 for layer in config.layers),
+            pooling=pooling,
+            prompt=_first(config.prompt, preset.prompt if files.preset else None, card.prompt, ""),
+            query_prompt=_first(
+                config.query_prompt, preset.query_prompt if files.preset else None, card.query_prompt, ""
+            ),
+            max_tokens=tokens.max_tokens,
+            dtype=str(dtype).removeprefix("torch."),
+            notes=_notes(shape, card),
+        )
+        return cls(model, tokens, info, config)
+
+    def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        query: bool = False,
+        on_batch: Callable[[int, int], None] | None = None,
+    ) -> Embedded:
+        """Head vectors of ``texts``, in their order.
+
+        ``query`` puts the query prompt before each instead of the document prompt. ``on_batch`` is told the documents
+        and tokens of each batch when it is done.
+        """
+        encoded = self._tokens.encode(texts, self.info.query_prompt if query else self.info.prompt)
+        lengths = [len(ids) for ids in encoded.ids]
+        result = self._empty(len(texts), encoded.totals, lengths)
+        with self._turn:
+            for batch in batches(lengths, self._budget):
+                self._embed_batch(batch, encoded.ids, result)
+                if on_batch is not None:
+                    on_batch(len(batch), sum(lengths[index] for index in batch))
+        _refuse_not_finite(result, self.info.dtype)
+        return result
+
+    def _embed_batch(self, batch: list[int], ids: list[list[int]], result: Embedded) -> None:
+        """One batch; where memory does not suffice, its halves, and later batches are no larger."""
+        import torch
+
+        try:
+            padded, mask = pad([ids[index] for index in batch], self._tokens.pad, self._padding)
+            rows = self._extract(padded.to(self._device), mask.to(self._device))
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            if len(batch) == 1:
+                raise Mistake(
+                    f"A document of {len(ids[batch[0]])} tokens does not fit into the memory of {self._device}. "
+                    "Give a smaller --max-tokens, or --device cpu."
+                ) from error
+        else:
+            self._keep(batch, rows, result)
+            return
+        if self._device.type == "cuda":
+            torch.cuda.empty_cache()
+        half = len(batch) // 2
+        self._budget = max(1, half * len(ids[batch[0]]))
+        self._embed_batch(batch[:half], ids, result)
+        self._embed_batch(batch[half:], ids, result)
+
+    def _keep(self, batch: list[int], rows: Rows, result: Embedded) -> None:
+        assert rows.output is not None
+        for position, layer in enumerate(self.info.layers):
+            result.attention[position, batch] = rows.attention[layer - 1].cpu().numpy()
+            result.projected[position, batch] = rows.projected[layer - 1].cpu().numpy()
+        result.output[batch] = rows.output.cpu().numpy()
+
+    def _empty(self, count: int, totals: list[int], lengths: list[int]) -> Embedded:
+        shape, layers = self.info.shape, len(self.info.layers)
+        tokens = np.asarray(totals, dtype=np.int32)
+        return Embedded(
+            attention=np.empty((layers, count, shape.width(1)), dtype=np.float32),
+            projected=np.empty((layers, count, shape.width(2)), dtype=np.float32),
+            output=np.empty((count, shape.width(3)), dtype=np.float32),
+            tokens=tokens,
+            truncated=tokens > np.asarray(lengths, dtype=np.int32),
+        )
+
+
+def _load(folder: Path, name: str, device: torch.device, dtype: torch.dtype, trusted: bool) -> tuple[Any, Any]:
+    from transformers import AutoModel, AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=trusted)
+        model = AutoModel.from_pretrained(folder, dtype=dtype, trust_remote_code=trusted)
+        return model.to(device).eval(), tokenizer
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise Mistake(f"The model '{name}' does not fit into the memory of {device}. Try --device cpu.") from error
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:300].replace(str(folder), name)
+        raise Mistake(
+            f"The model '{name}' could not be loaded ({reason}). Check its files; a model that brings its own code "
+            f"needs --trust-remote-code {name}."
+        ) from error
+
+
+def _longest(model: Any, tokenizer: Any) -> int:
+    """Where nobody says how long a text may be: what tokenizer and positions allow, within reason."""
+    positions = getattr(model.config, "max_position_embeddings", None) or _LONGEST_BY_DEFAULT
+    if model.config.model_type in ("roberta", "xlm-roberta", "mpnet"):
+        positions -= 2  # these count positions from the padding index up
+    return int(min(tokenizer.model_max_length, positions, _LONGEST_BY_DEFAULT))
+
+
+def _notes(shape: ModelShape, card: ModelCard) -> tuple[str, ...]:
+    notes = []
+    if len(shape.stages) < 3:
+        notes.append(
+            f"Stages 2 and 3 are left out: the hidden size {shape.hidden} is not divisible by {shape.heads} heads."
+        )
+    if card.later_modules:
+        notes.append(f"Stage 3 is the model's output before sentence-transformers' {', '.join(card.later_modules)}.")
+    return tuple(notes)
+
+
+def _refuse_not_finite(result: Embedded, dtype: str) -> None:
+    for stage in (1, 2, 3):
+        bad = np.flatnonzero(~np.isfinite(result.stage(stage)).all(axis=1))
+        if len(bad):
+            raise Mistake(
+                f"Document {bad[0] + 1} of this part gives numbers that are not finite at stage {stage} with precision "
+                f"{dtype}. Try --dtype float32."
+            )
+
+
+def _first(*values: str | None) -> str:
+    return next(value for value in values if value is not None)

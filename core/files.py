@@ -1,0 +1,60 @@
+"""Writing so that a killed job leaves no half file, and a full disk is told in a sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from core.errors import Mistake
+
+_TEMPORARY = ".writing"
+_RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def check_run_name(name: str) -> str:
+    """A run's name is one plain folder name: no separators, no leading dot, nothing that leaves the cache."""
+    if not _RUN_NAME.fullmatch(name) or ".." in name or name.endswith("."):
+        raise Mistake(
+            f"'{name[:80]}' cannot name a run. Use 1–64 letters, digits, dots, dashes and underscores, "
+            "beginning with a letter or digit."
+        )
+    return name
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary path to write to, renamed to ``path`` once everything is on the disk."""
+    temporary = path.with_name(f"{path.name}{_TEMPORARY}{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise write_mistake(path, error) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Removes what a killed job was in the middle of writing."""
+    for path in folder.rglob(f"*{_TEMPORARY}*"):
+        path.unlink(missing_ok=True)
+
+
+def write_mistake(path: Path, error: OSError) -> Mistake:
+    """Why ``path`` could not be written, and what to do."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return Mistake(
+            f"There is no room to write {path.name} ({os.strerror(error.errno)}). Free some space and start the same "
+            "command again: what is finished is kept."
+        )
+    return Mistake(
+        f"{path.name} cannot be written in '{path.parent}' ({error.strerror or error}). Give a folder that can be "
+        "written with --cache or HEADSCOPE_CACHE."
+    )

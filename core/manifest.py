@@ -1,0 +1,106 @@
+"""manifest.json: what a run is, what was done to it, and with what. Never a secret, never an absolute path."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from core.embedder import ModelInfo
+from core.errors import Mistake
+from core.files import replacing
+from core.schema import SCHEMA_VERSION
+from core.shape import ModelShape
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the job: ``state`` is 'running' until it has ended well, then 'done'."""
+
+    fingerprint: str
+    state: str
+    started: str
+    finished: str | None = None
+    seconds: float = 0.0
+    counts: Mapping[str, int] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    model: Mapping[str, Any]
+    """``name, revision, layers, heads, kv_heads, hidden, head_dim, layer, pooling, prompt, query_prompt, …``"""
+    vectors: Mapping[str, Any]
+    """``dtype`` (float16, or float32 where that does not hold the values), ``stages``, ``part_size``."""
+    corpus: Mapping[str, Any]
+    """``source, fingerprint, documents, extra`` (the corpus's own columns and their kinds)."""
+    versions: Mapping[str, str]
+    steps: Mapping[str, Step] = field(default_factory=dict)
+    schema_version: int = SCHEMA_VERSION
+
+    @property
+    def shape(self) -> ModelShape:
+        return ModelShape(**{key: self.model[key] for key in ("layers", "heads", "kv_heads", "hidden", "head_dim")})
+
+    @property
+    def stages(self) -> tuple[int, ...]:
+        return tuple(self.vectors["stages"])
+
+    def is_done(self, step: str, fingerprint: str | None = None) -> bool:
+        """Whether ``step`` has ended well, and from the inputs of that fingerprint if one is given."""
+        record = self.steps.get(step)
+        return record is not None and record.state == "done" and fingerprint in (None, record.fingerprint)
+
+    def with_step(self, name: str, step: Step) -> Manifest:
+        return replace(self, steps={**self.steps, name: step})
+
+    def write(self, path: Path) -> None:
+        with replacing(path) as temporary:
+            text = json.dumps(asdict(self), indent=1, ensure_ascii=False, sort_keys=False)
+            temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def model_record(info: ModelInfo) -> dict[str, Any]:
+    """What the manifest keeps of a model."""
+    return {
+        "name": info.name,
+        "revision": info.revision,
+        **asdict(info.shape),
+        "layer": info.layers[-1],
+        "pooling": info.pooling,
+        "prompt": info.prompt,
+        "query_prompt": info.query_prompt,
+        "max_tokens": info.max_tokens,
+        "dtype": info.dtype,
+        "notes": list(info.notes),
+    }
+
+
+def read_manifest(path: Path) -> Manifest:
+    """A run's manifest; a missing, damaged or foreign one is refused with what to do."""
+    run = path.parent.name
+    rebuild = f"python -m precompute embed {run} --source … --replace"
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        version = found["schema_version"]
+    except FileNotFoundError as error:
+        raise Mistake(f"The run '{run}' has no manifest.json. Build it with '{rebuild}'.") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise Mistake(f"The manifest.json of run '{run}' is damaged. Rebuild the run with '{rebuild}'.") from error
+    if version != SCHEMA_VERSION:
+        raise Mistake(
+            f"The run '{run}' was written with schema version {version}, this program reads {SCHEMA_VERSION}. "
+            f"Rebuild it with '{rebuild}'."
+        )
+    try:
+        steps = {name: Step(**step) for name, step in found.pop("steps").items()}
+        manifest = Manifest(**found, steps=steps)
+        _ = manifest.shape, manifest.stages
+    except (TypeError, KeyError, AttributeError) as error:
+        raise Mistake(
+            f"The manifest.json of run '{run}' lacks what this program needs ({error}). Rebuild the run with "
+            f"'{rebuild}'."
+        ) from error
+    return manifest

@@ -1,0 +1,35 @@
+"""Which documents lie nearest to one document, in a head or in the full embedding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Nearest first: ``docs[rank]`` and their cosines ``similarity[rank]``."""
+
+    docs: np.ndarray
+    similarity: np.ndarray
+
+
+def cosines(vectors: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """Cosine of ``vector[dim]`` with each of ``vectors[doc, dim]``; 0 where either has no length."""
+    vectors, vector = vectors.astype(np.float32, copy=False), vector.astype(np.float32, copy=False)
+    norms = np.linalg.norm(vectors, axis=1) * np.linalg.norm(vector)
+    products = vectors @ vector
+    return np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
+
+
+def nearest(vectors: np.ndarray, doc: int, count: int) -> Neighbours:
+    """The ``count`` documents whose ``vectors[doc, dim]`` lie nearest to document ``doc`` by cosine; never itself."""
+    similarity = cosines(vectors, vectors[doc])
+    similarity[doc] = -np.inf
+    count = min(count, len(vectors) - 1)
+    if count <= 0:
+        return Neighbours(np.empty(0, dtype=np.intp), np.empty(0, dtype=np.float32))
+    found = np.argpartition(-similarity, count - 1)[:count]
+    found = found[np.lexsort((found, -similarity[found]))]  # equal cosines in order of the documents
+    return Neighbours(found, similarity[found])

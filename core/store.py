@@ -1,0 +1,208 @@
+"""The cache folder: the runs in it, and the files of a run. Nothing else in core/ touches it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core.errors import Mistake
+from core.files import check_run_name, replacing, write_mistake
+from core.manifest import Manifest, read_manifest
+from core.schema import DIGEST, check_schema, documents_schema, heads_schema, read_schema
+from core.stages import check_head, check_stage, split_heads
+
+
+def default_cache() -> Path:
+    """HEADSCOPE_CACHE, or ``cache/`` of the project."""
+    return Path(os.environ.get("HEADSCOPE_CACHE") or Path(__file__).resolve().parent.parent / "cache")
+
+
+def run_names(cache: Path) -> list[str]:
+    """The runs in a cache, finished or not, in alphabetical order."""
+    if not cache.is_dir():
+        return []
+    return sorted(path.parent.name for path in cache.glob("*/manifest.json") if _is_inside(path.parent, cache))
+
+
+def open_run(cache: Path, name: str) -> Run:
+    """The run ``name``, or a sentence that lists the ones there are."""
+    run = Run(cache, name)
+    if not run.exists():
+        known = run_names(cache)
+        remedy = f"There are: {', '.join(known)}." if known else "The cache is empty: build one with 'make demo'."
+        raise Mistake(f"There is no run '{name}' in the cache. {remedy}")
+    return run
+
+
+@dataclass(frozen=True)
+class Run:
+    """A folder ``cache/<name>``; the name is checked, and a symbolic link may not lead out of the cache."""
+
+    cache: Path
+    name: str
+
+    def __post_init__(self) -> None:
+        check_run_name(self.name)
+        if not _is_inside(self.folder, self.cache):
+            raise Mistake(f"The run '{self.name}' lies outside the cache folder. Choose another run.")
+
+    @property
+    def folder(self) -> Path:
+        return self.cache / self.name
+
+    @property
+    def rebuild(self) -> str:
+        return f"python -m precompute embed {self.name} --source … --replace"
+
+    def exists(self) -> bool:
+        return self._manifest_path.is_file()
+
+    @property
+    def _manifest_path(self) -> Path:
+        return self.folder / "manifest.json"
+
+    def manifest(self) -> Manifest:
+        return read_manifest(self._manifest_path)
+
+    def write_manifest(self, manifest: Manifest) -> None:
+        manifest.write(self._manifest_path)
+
+    @property
+    def documents_path(self) -> Path:
+        return self.folder / "documents.parquet"
+
+    @property
+    def staging(self) -> Path:
+        """Documents by part, while the run is being made."""
+        return self.folder / "staging"
+
+    def part_path(self, stage: int, number: int) -> Path:
+        return self.folder / "heads" / f"stage={stage}" / f"part-{number:05d}.parquet"
+
+    def parts(self, stage: int) -> list[Path]:
+        return sorted(self.part_path(stage, 0).parent.glob("part-*.parquet"))
+
+    def bytes(self) -> int:
+        return sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
+
+    def documents(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """The documents, in order of ``doc``; only the columns asked for are read."""
+        extra = self.manifest().corpus.get("extra", {})
+        found = read_schema(self.documents_path, self.rebuild)
+        check_schema(self.documents_path, found, documents_schema(extra), self.rebuild)
+        return pq.read_table(self.documents_path, columns=None if columns is None else list(columns))
+
+    def vectors(self, stage: int) -> Iterator[np.ndarray]:
+        """Rows ``[doc, width]`` of one stage as stored, a part at a time, in order of ``doc``."""
+        manifest = self.manifest()
+        check_stage(stage, manifest.stages)
+        schema = heads_schema(manifest.shape.width(stage), manifest.vectors["dtype"])
+        for path in self.parts(stage):
+            yield read_part(path, schema, self.rebuild)
+
+    def head_vectors(self, stage: int, head: int) -> np.ndarray:
+        """One head's vectors, ``[doc, dim]`` in float32; ``head`` from 1, or 0 for the full embedding's rows."""
+        shape = self.manifest().shape
+        if head:
+            check_head(head, shape.heads)
+        slices = [
+            (split_heads(rows, stage, shape)[:, head - 1] if head else rows).astype(np.float32)
+            for rows in self.vectors(stage)
+        ]
+        if not slices:
+            raise Mistake(f"The run '{self.name}' has no head vectors at stage {stage} yet. Run '{self.rebuild}'.")
+        return np.concatenate(slices)
+
+    def remove(self) -> None:
+        """Removes the run, its lock excepted, which the caller holds."""
+        for path in self.folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            elif path != self._lock_path:
+                path.unlink()
+
+    @property
+    def _lock_path(self) -> Path:
+        return self.folder / ".lock"
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Only one job at a time works on a run; the system frees the lock when the job ends, however it ends."""
+        import fcntl
+
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            file = self._lock_path.open("w")
+        except OSError as error:
+            raise write_mistake(self._lock_path, error) from error
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise Mistake(f"Another job is at work on run '{self.name}'. Wait until it has ended.") from error
+            yield
+
+    def is_locked(self) -> bool:
+        """Whether a job is at work on this run right now."""
+        import fcntl
+
+        try:
+            with self._lock_path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False
+
+
+def write_part(path: Path, docs: np.ndarray, vectors: np.ndarray, dtype: str, digest: str) -> None:
+    """One part of head vectors: ``docs[doc]`` and ``vectors[doc, width]``."""
+    schema = heads_schema(vectors.shape[1], dtype)
+    values = pa.array(np.ascontiguousarray(vectors, dtype=dtype).reshape(-1))
+    column = pa.FixedSizeListArray.from_arrays(values, type=schema.field("vector").type)
+    table = pa.Table.from_arrays([pa.array(docs, pa.int32()), column], schema=schema)
+    write_table(path, table, digest, compression="none")
+
+
+def write_table(path: Path, table: pa.Table, digest: str, compression: str = "zstd") -> None:
+    """A Parquet file with page checksums and the digest of what it was made from."""
+    with replacing(path) as temporary:
+        pq.write_table(
+            table.replace_schema_metadata({DIGEST: digest}),
+            temporary,
+            compression=compression,
+            use_dictionary=compression != "none",
+            write_page_checksum=True,
+        )
+
+
+def read_part(path: Path, schema: pa.Schema, rebuild: str) -> np.ndarray:
+    """The vectors of one part, ``[doc, width]`` as stored."""
+    check_schema(path, read_schema(path, rebuild), schema, rebuild)
+    try:
+        column = pq.read_table(path, columns=["vector"], page_checksum_verification=True)["vector"].combine_chunks()
+    except (OSError, pa.ArrowException) as error:
+        raise Mistake(f"{path.parent.name}/{path.name} is damaged. Rebuild it with '{rebuild}'.") from error
+    return column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), column.type.list_size)
+
+
+def digest_of(path: Path) -> str | None:
+    """What a Parquet file says it was made from; None where there is no whole file."""
+    try:
+        metadata = pq.read_metadata(path).metadata or {}
+    except (OSError, pa.ArrowException):
+        return None
+    return metadata[DIGEST].decode() if DIGEST in metadata else None
+
+
+def _is_inside(folder: Path, cache: Path) -> bool:
+    return folder.resolve().parent == cache.resolve()

@@ -1,0 +1,88 @@
+"""Texts to token ids: prompt in front, special tokens asserted, cut to the model's length, counted whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core.errors import Mistake
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Token ids of some texts: ``ids[doc]`` as the model sees them, ``totals[doc]`` before anything was cut."""
+
+    ids: list[list[int]]
+    totals: list[int]
+
+
+class Tokens:
+    """A tokenizer whose special tokens are known for certain.
+
+    ``begin`` and ``end`` are the ids that every text starts and ends with, found by encoding a probe. Recent versions
+    of transformers silently drop the end token of e5-mistral-like tokenizers, and GGUF conversions drop Gemma's begin
+    token; so what is required and missing is put back here, and what cannot be put back is refused.
+    """
+
+    def __init__(self, tokenizer: Any, max_tokens: int, *, need_begin: bool = False, need_end: bool = False) -> None:
+        self._tokenizer = tokenizer
+        self.max_tokens = max_tokens
+        self.begin, self.end = _special_ends(tokenizer)
+        self._added_begin = self._missing("begin", tokenizer.bos_token_id) if need_begin and not self.begin else []
+        self._added_end = self._missing("end", tokenizer.eos_token_id) if need_end and not self.end else []
+        self.begin = self.begin or self._added_begin
+        self.end = self.end or self._added_end
+        if max_tokens <= len(self.begin) + len(self.end):
+            raise Mistake(f"--max-tokens {max_tokens} leaves no room for text. Give a larger number.")
+
+    @property
+    def pad(self) -> int:
+        """Any id will do, for padding is masked; RoBERTa counts positions by its own one, so that comes first."""
+        for token in (self._tokenizer.pad_token_id, self._tokenizer.eos_token_id):
+            if token is not None:
+                return int(token)
+        return 0
+
+    def encode(self, texts: Sequence[str], prompt: str = "") -> Encoded:
+        """All texts in one call (the tokenizer spreads them over the cores)."""
+        if not texts:
+            return Encoded([], [])
+        whole = self._tokenizer(
+            [prompt + text for text in texts],
+            truncation=False,
+            padding=False,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+            verbose=False,
+        )["input_ids"]
+        ids, totals = [], []
+        for text_ids in whole:
+            if self._added_begin or self._added_end:
+                text_ids = [*self._added_begin, *text_ids, *self._added_end]
+            totals.append(len(text_ids))
+            ids.append(self._cut(text_ids))
+        return Encoded(ids, totals)
+
+    def _cut(self, ids: list[int]) -> list[int]:
+        if len(ids) <= self.max_tokens:
+            return ids or [self.pad]  # a tokenizer without special tokens gives nothing at all for an empty text
+        return ids[: self.max_tokens - len(self.end)] + self.end
+
+    def _missing(self, which: str, token: int | None) -> list[int]:
+        if token is None:
+            raise Mistake(
+                f"This model needs its {which}-of-sequence token, but its tokenizer names none. "
+                f"Set '{'bos' if which == 'begin' else 'eos'}_token' in the model's tokenizer_config.json."
+            )
+        return [int(token)]
+
+
+def _special_ends(tokenizer: Any) -> tuple[list[int], list[int]]:
+    """The special ids that the tokenizer itself puts before and after a text."""
+    special = set(tokenizer.all_special_ids)
+    ids = tokenizer("a plain probe", return_attention_mask=False)["input_ids"]
+    real = [position for position, token in enumerate(ids) if token not in special]
+    if not real:
+        raise Mistake("This model's tokenizer gives no token for plain English text. Check its files.")
+    return ids[: real[0]], ids[real[-1] + 1 :]

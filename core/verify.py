@@ -1,0 +1,111 @@
+"""Is a run whole? Every file against schema, counts and manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core.errors import Mistake
+from core.manifest import Manifest
+from core.schema import check_schema, documents_schema, heads_schema, read_schema
+from core.store import Run, digest_of, read_part
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``problems`` are sentences; none means that the run is whole."""
+
+    checked: int
+    """Files that were read."""
+    problems: tuple[str, ...]
+
+
+def verify(run: Run, digest_of_part: Callable[[str, list[tuple[str, str]]], str]) -> Verdict:
+    """Reads everything; ``digest_of_part(fingerprint, [(id, text), …])`` says what a part must be made from."""
+    try:
+        manifest = run.manifest()
+    except Mistake as mistake:
+        return Verdict(1, (str(mistake),))
+    problems, checked = [], 1
+    for path, problem in _checks(run, manifest, digest_of_part):
+        checked += path is not None
+        if problem:
+            problems.append(problem)
+    return Verdict(checked, tuple(problems))
+
+
+def _checks(
+    run: Run, manifest: Manifest, digest_of_part: Callable[[str, list[tuple[str, str]]], str]
+) -> Iterator[tuple[Path | None, str]]:
+    step = manifest.steps.get("embed")
+    if step is None or step.state != "done":
+        yield None, f"The run '{run.name}' is not finished. Start the same 'embed' command again to go on."
+        return
+    digests: list[str] = []
+    try:
+        for part in _documents(run, manifest):
+            digests.append(digest_of_part(step.fingerprint, part))
+        yield run.documents_path, ""
+    except Mistake as mistake:
+        yield run.documents_path, str(mistake)
+    expected = -(-manifest.corpus["documents"] // manifest.vectors["part_size"])
+    for stage in manifest.stages:
+        paths = run.parts(stage)
+        if [path.name for path in paths] != [run.part_path(stage, number).name for number in range(expected)]:
+            yield (
+                None,
+                (f"heads/stage={stage} has {len(paths)} parts, not {expected}. Rebuild it with '{run.rebuild}'."),
+            )
+        for number, path in enumerate(paths):
+            yield path, _part_problem(run, manifest, stage, path, digests[number] if number < len(digests) else None)
+
+
+def _documents(run: Run, manifest: Manifest) -> Iterator[list[tuple[str, str]]]:
+    """The (id, text) pairs of each part, read a part at a time."""
+    path, size, count = run.documents_path, manifest.vectors["part_size"], 0
+    check_schema(path, read_schema(path, run.rebuild), documents_schema(manifest.corpus["extra"]), run.rebuild)
+    pending: list[tuple[str, str]] = []
+    try:
+        file = pq.ParquetFile(path, page_checksum_verification=True)
+        for batch in file.iter_batches(batch_size=min(size, 10_000), columns=["doc", "id", "text"]):
+            if not np.array_equal(batch["doc"].to_numpy(), np.arange(count, count + len(batch))):
+                raise Mistake(f"documents.parquet is not in order of 'doc'. Rebuild it with '{run.rebuild}'.")
+            count += len(batch)
+            pending += zip(batch["id"].to_pylist(), batch["text"].to_pylist(), strict=True)
+            while len(pending) >= size:
+                yield pending[:size]
+                pending = pending[size:]
+    except (OSError, pa.ArrowException) as error:
+        raise Mistake(f"documents.parquet is damaged. Rebuild it with '{run.rebuild}'.") from error
+    if pending:
+        yield pending
+    if count != manifest.corpus["documents"]:
+        raise Mistake(
+            f"documents.parquet has {count} documents, the manifest says {manifest.corpus['documents']}. "
+            f"Rebuild it with '{run.rebuild}'."
+        )
+
+
+def _part_problem(run: Run, manifest: Manifest, stage: int, path: Path, digest: str | None) -> str:
+    name = f"heads/stage={stage}/{path.name}"
+    schema = heads_schema(manifest.shape.width(stage), manifest.vectors["dtype"])
+    try:
+        vectors = read_part(path, schema, run.rebuild)
+    except Mistake as mistake:
+        return str(mistake)
+    docs = pq.read_table(path, columns=["doc"])["doc"].to_numpy()
+    first = int(path.stem.removeprefix("part-")) * manifest.vectors["part_size"]
+    count = min(manifest.vectors["part_size"], manifest.corpus["documents"] - first)
+    if not np.array_equal(docs, np.arange(first, first + count)):
+        return f"{name} does not hold documents {first} to {first + count - 1}. Rebuild it with '{run.rebuild}'."
+    if not np.isfinite(vectors).all():
+        doc = docs[np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0]]
+        return f"{name} holds a number that is not finite, in document {doc}. Rebuild it with '{run.rebuild}'."
+    if digest is not None and digest_of(path) != digest:
+        return f"{name} was made from other texts or settings. Rebuild it with '{run.rebuild}'."
+    return ""

@@ -1,0 +1,78 @@
+"""``status``: what is in the cache, for a person or, as JSON, for a machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from core.errors import Mistake
+from core.manifest import Manifest
+from core.store import Run, open_run, run_names
+from precompute.progress import clock
+
+
+def status(cache: Path, name: str | None) -> list[dict[str, Any]]:
+    """One record for each run, or for the one named."""
+    return [_record(open_run(cache, run)) for run in ([name] if name else run_names(cache))]
+
+
+def as_text(records: list[dict[str, Any]]) -> str:
+    if not records:
+        return "The cache is empty. Build the demo with 'make demo'."
+    return "\n\n".join(_text(record) for record in records)
+
+
+def _record(run: Run) -> dict[str, Any]:
+    try:
+        manifest = run.manifest()
+    except Mistake as mistake:
+        return {"run": run.name, "problem": str(mistake)}
+    return {
+        "run": run.name,
+        "at_work": run.is_locked(),
+        "model": dict(manifest.model),
+        "corpus": dict(manifest.corpus),
+        "vectors": dict(manifest.vectors),
+        "documents": manifest.corpus["documents"] or _staged_documents(run, manifest),
+        "bytes": run.bytes(),
+        "steps": {
+            name: {
+                "state": _state(step.state, run),
+                "started": step.started,
+                "finished": step.finished,
+                "seconds": step.seconds,
+                "counts": dict(step.counts),
+            }
+            for name, step in manifest.steps.items()
+        },
+    }
+
+
+def _state(state: str, run: Run) -> str:
+    return "stopped" if state == "running" and not run.is_locked() else state
+
+
+def _staged_documents(run: Run, manifest: Manifest) -> int:
+    import pyarrow.parquet as pq
+
+    return sum(pq.read_metadata(path).num_rows for path in run.staging.glob("part-*.parquet"))
+
+
+def _text(record: dict[str, Any]) -> str:
+    if "problem" in record:
+        return f"{record['run']}\n  {record['problem']}"
+    model, lines = record["model"], [record["run"]]
+    lines.append(
+        f"  model      {model['name']} · {model['layers']} layers, {model['heads']} heads on {model['kv_heads']}, "
+        f"width {model['head_dim']}, hidden {model['hidden']} · layer {model['layer']}, {model['pooling']} pooling"
+    )
+    lines.append(f"  corpus     {record['corpus']['source']} · {record['documents']:,} documents")
+    lines.append(f"  vectors    {record['vectors']['dtype']} · {record['bytes'] / 1e6:,.1f} MB in all")
+    for name, step in record["steps"].items():
+        detail = (
+            f"{step['finished']}, {clock(step['seconds'])}" if step["state"] == "done" else f"since {step['started']}"
+        )
+        lines.append(f"  {name:<10} {step['state']} · {detail}")
+        if step["state"] == "stopped":
+            lines.append("             start the same command again to go on")
+    return "\n".join(lines)
