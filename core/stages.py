@@ -18,11 +18,16 @@ class Stage:
     number: int
     name: str
     sentence: str
+    caveat: str = ""
 
+
+_NOT_HEADS = (
+    "A dense projection lies between the heads and this stage, so its slices are not guaranteed to correspond to heads."
+)
 
 STAGES: dict[int, Stage] = {
     1: Stage(1, "attention", "What each head read from the text, before the heads are mixed."),
-    2: Stage(2, "projected", "After the attention block's output projection has mixed the heads."),
+    2: Stage(2, "projected", "After the attention block's output projection has mixed the heads.", _NOT_HEADS),
     3: Stage(
         3, "output", "The model's final output: the embedding itself, cut into as many slices as there are heads."
     ),

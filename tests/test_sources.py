@@ -603,10 +603,7 @@ def test_hub_errors_that_need_a_network_to_happen(monkeypatch: pytest.MonkeyPatc
     missing = datasets.exceptions.DatasetNotFoundError
     assert "is not on the Hugging Face Hub, or is private" in failing(missing("Dataset 'a/delegated' doesn't exist"))
     gated = failing(missing("Dataset 'a/delegated' is a gated dataset on the Hub."))
-    assert gated == (
-        "hf:a/delegated:train is gated. Accept its terms at https://huggingface.co/datasets/a/delegated, "
-        "then log in with `hf auth login`."
-    )
+    assert gated == "hf:a/delegated:train is gated. Accept its terms on its page, then log in with 'hf auth login'."
     names = "Config name is missing.\nPlease pick one among the available configs: ['x', 'y']\nExample of usage:\n\t`z`"
     assert "needs one of its configs: x, y." in failing(ValueError(names))
     assert "could not be read (first)." in failing(RuntimeError("first\nsecond"))

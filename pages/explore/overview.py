@@ -1,0 +1,26 @@
+"""Overview: what this run is, and one head's view of one document."""
+
+import streamlit as st
+
+from pages.explore.overview_parts import empty_cache, facts, half_built, one_head, run_table
+from pages.shared.sidebar import choose_run
+
+state = choose_run()
+
+st.title("Headscope")
+st.markdown(
+    "A text-embedding model turns a document into one vector. Inside, many **attention heads** each contribute a part. "
+    "Here you look at those parts one by one: what a single head finds near, and how that differs from the whole."
+)
+
+if state is None:
+    empty_cache()
+elif state.manifest is None:
+    st.error(state.problem, icon=":material/error:")
+elif not state.finished:
+    half_built(state)
+else:
+    facts(state)
+    one_head(state)
+if state is not None:
+    run_table()

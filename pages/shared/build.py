@@ -1,0 +1,62 @@
+"""The demo, built by a button: the job runs beside the app, and every session sees how far it is."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import streamlit as st
+
+PROJECT = Path(__file__).resolve().parent.parent.parent
+
+
+class Build:
+    """A job in a process of its own; its reports are read by a thread, so that no page has to wait for them."""
+
+    def __init__(self, cache: Path) -> None:
+        self.fraction = 0.0
+        self.sentence = "Starting …"
+        self.problem = ""
+        command = [sys.executable, "-m", "precompute", "all", "demo", "--cache", str(cache), "--progress", "json"]
+        self._process = subprocess.Popen(
+            command, cwd=PROJECT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @property
+    def running(self) -> bool:
+        return self._reader.is_alive()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            try:
+                report = json.loads(line)
+            except ValueError:
+                continue
+            self.fraction = report["fraction"] or 0.0
+            self.sentence = report["sentence"]
+        said = self._process.communicate()[1].strip().splitlines()
+        if self._process.returncode:
+            self.problem = said[-1].removeprefix("headscope: ") if said else "The job ended without saying why."
+
+
+@st.cache_resource
+def _builds() -> dict[Path, Build]:
+    return {}
+
+
+def current_build(cache: Path) -> Build | None:
+    """The build that was started last from this app, running or ended."""
+    return _builds().get(cache)
+
+
+def start_build(cache: Path) -> None:
+    """Starts the job, unless it is running."""
+    build = current_build(cache)
+    if build is None or not build.running:
+        _builds()[cache] = Build(cache)

@@ -1,0 +1,68 @@
+"""Small pieces of HTML that Streamlit has no widget for; every text in them is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.shared.text import safe, shortened
+
+_STYLE = """
+<style>
+.hs-cards { display: flex; flex-direction: column; gap: .5rem; }
+.hs-card { border: 1px solid color-mix(in srgb, currentColor 16%, transparent); border-radius: .5rem;
+  padding: .55rem .8rem; overflow-wrap: anywhere; }
+.hs-card summary { cursor: pointer; list-style: none; }
+.hs-card summary::-webkit-details-marker { display: none; }
+.hs-card summary:focus-visible { outline: 2px solid currentColor; outline-offset: 3px; border-radius: .2rem; }
+.hs-row { display: flex; gap: .7rem; align-items: baseline; }
+.hs-score { font-variant-numeric: tabular-nums; font-weight: 600; min-width: 3.1rem; }
+.hs-title { font-weight: 600; flex: 1; }
+.hs-meta { opacity: .78; font-size: .85em; margin-top: .1rem; }
+.hs-bar { height: .28rem; border-radius: .2rem; margin-top: .4rem;
+  background: color-mix(in srgb, currentColor 12%, transparent); }
+.hs-bar > span { display: block; height: 100%; border-radius: .2rem; background: #4C78C8; }
+.hs-bar > span.hs-negative { background: #C2543F; }
+.hs-text { white-space: pre-wrap; margin-top: .55rem; line-height: 1.5; }
+</style>
+"""
+
+
+@dataclass(frozen=True)
+class Card:
+    """A document: ``score`` is a cosine, or None."""
+
+    title: str
+    meta: Sequence[str | None]
+    text: str
+    score: float | None = None
+
+
+def cards(items: Sequence[Card]) -> None:
+    """Documents one under another; a click, or Enter, opens a document's text."""
+    st.html(_STYLE + f'<div class="hs-cards">{"".join(_card(item) for item in items)}</div>')
+
+
+def open_card(item: Card) -> None:
+    """One document with its text shown."""
+    meta = " · ".join(safe(part) for part in item.meta if part)
+    st.html(
+        f'{_STYLE}<div class="hs-card"><div class="hs-title">{safe(item.title)}</div>'
+        f'<div class="hs-meta">{meta}</div><div class="hs-text">{safe(item.text)}</div></div>'
+    )
+
+
+def _card(item: Card) -> str:
+    meta = " · ".join(safe(part) for part in item.meta if part)
+    score = bar = ""
+    if item.score is not None:
+        score = f'<span class="hs-score">{item.score:+.2f}</span>'.replace("-", "−")
+        negative = ' class="hs-negative"' if item.score < 0 else ""
+        bar = f'<div class="hs-bar"><span{negative} style="width: {min(1.0, abs(item.score)):.0%}"></span></div>'
+    return (
+        f'<details class="hs-card"><summary><div class="hs-row">{score}'
+        f'<span class="hs-title">{safe(shortened(item.title, 110))}</span></div>'
+        f'<div class="hs-meta">{meta}</div>{bar}</summary><div class="hs-text">{safe(item.text)}</div></details>'
+    )

@@ -1,0 +1,67 @@
+"""Plotly figures in the project's own look: arrays in, figures out, nothing of Streamlit."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+
+FONT = "Inter, 'Segoe UI', 'Helvetica Neue', 'Noto Sans', sans-serif"
+INK = {"light": "#1E2430", "dark": "#E8E6E1"}
+GROUND = {"light": "#FCFBF8", "dark": "#14171D"}
+ACCENT = {"light": "#1E2430", "dark": "#FFFFFF"}
+# Blue low, red high, around a middle that is the page's own ground: no value, no ink.
+DIVERGING = {
+    "light": [[0, "#2B5C9E"], [0.25, "#89AFD9"], [0.5, "#F4F1EA"], [0.75, "#E29A7B"], [1, "#B03A2E"]],
+    "dark": [[0, "#6FA8F0"], [0.25, "#3B5F93"], [0.5, "#1F242D"], [0.75, "#9A4B3A"], [1, "#F2876B"]],
+}
+
+
+def template(theme: str) -> go.layout.Template:
+    """Fonts, colours and margins of every figure."""
+    return go.layout.Template(
+        layout={
+            "font": {"family": FONT, "size": 13, "color": INK[theme]},
+            "paper_bgcolor": "rgba(0,0,0,0)",
+            "plot_bgcolor": "rgba(0,0,0,0)",
+            "margin": {"l": 66, "r": 10, "t": 10, "b": 40},
+            "xaxis": {"showgrid": False, "zeroline": False, "ticks": "", "title": {"standoff": 8}},
+            "yaxis": {"showgrid": False, "zeroline": False, "ticks": "", "ticklabelstandoff": 6},
+            "hoverlabel": {"font": {"family": FONT, "color": INK[theme]}, "bgcolor": GROUND[theme]},
+        }
+    )
+
+
+def head_vectors_figure(vectors: np.ndarray, chosen: int, theme: str) -> go.Figure:
+    """One document's ``vectors[head, dim]`` as coloured cells; ``chosen`` (from 1) is framed."""
+    heads, dims = vectors.shape
+    limit = float(np.quantile(np.abs(vectors), 0.98)) or 1.0
+    figure = go.Figure(
+        go.Heatmap(
+            z=vectors,
+            x=np.arange(1, dims + 1),
+            y=np.arange(1, heads + 1),
+            zmin=-limit,
+            zmax=limit,
+            colorscale=DIVERGING[theme],
+            xgap=1 if dims <= 64 else 0,
+            ygap=1,
+            hovertemplate="head %{y}, number %{x} of " + str(dims) + "<br>%{z:.3f}<extra></extra>",
+            colorbar={"thickness": 10, "outlinewidth": 0, "tickformat": ".2g", "len": 1, "y": 0.5},
+        )
+    )
+    figure.add_shape(
+        type="rect", x0=0.5, x1=dims + 0.5, y0=chosen - 0.5, y1=chosen + 0.5, line={"color": ACCENT[theme], "width": 2}
+    )
+    step = max(1, heads // 16)
+    figure.update_layout(
+        template=template(theme),
+        height=90 + max(14, min(24, 480 // heads)) * heads,
+        yaxis={
+            "autorange": "reversed",
+            "tickvals": list(range(1, heads + 1, step)),
+            "ticktext": [f"head {head}" for head in range(1, heads + 1, step)],
+        },
+        xaxis={"title": {"text": "number within the head's vector"}},
+        dragmode=False,
+    )
+    return figure

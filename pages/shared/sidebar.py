@@ -1,0 +1,38 @@
+"""The sidebar: which run is looked at."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.presets import PRESETS
+from pages.shared.data import RunState, runs
+from pages.shared.text import plain
+from pages.shared.url import choice_from_url, choice_to_url
+
+
+def choose_run() -> RunState | None:
+    """The run that is chosen, or None where the cache is empty."""
+    states = {state.run.name: state for state in runs()}
+    if not states:
+        return None
+    names = list(states)
+    first = "demo" if "demo" in states else names[0]
+    choice_from_url("run", names, first)
+    name = st.sidebar.selectbox(
+        "Run",
+        names,
+        key="run",
+        help="A run is one corpus embedded with one model at one layer: a folder of the cache.",
+    )
+    choice_to_url("run", name, first)
+    state = states[name]
+    if state.manifest is not None:
+        model = state.manifest.model
+        st.sidebar.caption(
+            f"{plain(model['name'])}  \nlayer {model['layer']} of {model['layers']} · {model['heads']} heads on "
+            f"{model['kv_heads']}"
+        )
+        preset = PRESETS.get(model["name"])
+        if preset:
+            st.sidebar.caption(f"Licence of the model: {plain(preset.licence)}")
+    return state
