@@ -1,0 +1,1 @@
+"""Ratios against a peer, measured in the same run; never asserted by a test."""

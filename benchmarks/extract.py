@@ -1,0 +1,108 @@
+"""Three stages of all heads against sentence-transformers' plain ``encode``: ``python -m benchmarks.extract``.
+
+The same model, documents, threads and precision, in the same process, turn by turn; a round's ratio is what counts,
+for the machine's speed drifts. A ratio below 1 means that the heads of three stages cost less than one plain vector.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+from core.embedder import Embedder, EmbedderConfig
+from core.locate import default_models_dir, locate
+
+DEMO = Path(__file__).resolve().parent.parent / "precompute" / "demo"
+MODELS = ("all-MiniLM-L6-v2", "SmolLM2-135M")
+
+
+def demo_texts() -> list[str]:
+    """The demo corpus."""
+    return [json.loads(line)["text"] for path in sorted(DEMO.glob("*.jsonl")) for line in path.open(encoding="utf-8")]
+
+
+def peer(model: str, max_tokens: int) -> Any:
+    """sentence-transformers with the same weights, pooling and length."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
+
+    folder = str(locate(model, default_models_dir()).folder)
+    if (Path(folder) / "modules.json").is_file():
+        return SentenceTransformer(folder, device="cpu")
+    words = Transformer(folder, max_seq_length=max_tokens)
+    pooling = Pooling(words.get_embedding_dimension(), pooling_mode="lasttoken")
+    return SentenceTransformer(modules=[words, pooling, Normalize()], device="cpu")
+
+
+def seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def compare(model: str, texts: list[str], rounds: int) -> dict[str, Any]:
+    """Times both, turn by turn, the order changing every round; and how far their embeddings are apart."""
+    import numpy as np
+
+    embedder = Embedder.load(EmbedderConfig(model=model))
+    other = peer(model, embedder.info.max_tokens)
+    ours, theirs = embedder.embed(texts[:40]).output, other.encode(texts[:40])  # warms both up
+    ours = ours / np.linalg.norm(ours, axis=1, keepdims=True)
+    work = {"headscope": lambda: embedder.embed(texts), "sentence-transformers": lambda: other.encode(texts)}
+    times: dict[str, list[float]] = {name: [] for name in work}
+    for turn in range(rounds):
+        for name in list(work) if turn % 2 else list(work)[::-1]:
+            times[name].append(seconds(work[name]))
+    ratios = [a / b for a, b in zip(times["headscope"], times["sentence-transformers"], strict=True)]
+    return {
+        "model": model,
+        "documents": len(texts),
+        "rounds": rounds,
+        "documents_per_second": {
+            name: round(len(texts) / statistics.median(values), 1) for name, values in times.items()
+        },
+        "ratio_of_time": round(statistics.mean(ratios), 3),
+        "ratios": [round(ratio, 3) for ratio in ratios],
+        "largest_difference": float(np.abs(ours - theirs).max()),
+    }
+
+
+def one_by_one(model: str, texts: list[str], rounds: int) -> dict[str, Any]:
+    """Batches against a loop of single documents, on short texts."""
+    embedder = Embedder.load(EmbedderConfig(model=model))
+    short = [" ".join(text.split()[:12]) for text in texts]
+    embedder.embed(short[:8])
+    ratios = []
+    for _ in range(rounds):
+        alone = seconds(lambda: [embedder.embed([text]) for text in short])
+        ratios.append(alone / seconds(lambda: embedder.embed(short)))
+    return {"model": model, "short_documents": len(short), "times_faster_than_one_by_one": round(min(ratios), 2)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--models", nargs="+", default=MODELS, choices=MODELS)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--documents", type=int, default=None, help="default: the whole demo corpus")
+    options = parser.parse_args()
+    import torch
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    texts = demo_texts()[: options.documents]
+    print(f"{torch.get_num_threads()} threads, {os.cpu_count()} cores, torch {torch.__version__}")
+    for model in options.models:
+        print(json.dumps(compare(model, texts, options.rounds), indent=1))
+        print(json.dumps(one_by_one(model, texts[:100], options.rounds), indent=1))
+
+
+if __name__ == "__main__":
+    main()

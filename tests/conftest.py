@@ -1,0 +1,199 @@
+"""What several tests share: tiny models saved to disk, corpora, and the command line with its output."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports huggingface_hub: no test may ask the network
+
+ROOT = Path(__file__).resolve().parent.parent
+WORDS = ("harbour", "violin", "enzyme", "glacier", "verdict", "orchard", "satellite", "loom")
+HUGE = "huge"
+"""The one word whose documents overflow float16 in the model of ``huge_model``."""
+MAX_TOKENS = 128
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command left behind."""
+
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A BERT of 2 layers, 4 heads and hidden size 32 with random weights, and its tokenizer."""
+    return _save_model(tmp_path_factory.mktemp("models") / "tiny", seed=0, layers=2)
+
+
+@pytest.fixture(scope="session")
+def other_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same architecture with other weights."""
+    return _save_model(tmp_path_factory.mktemp("models") / "other", seed=1, layers=2)
+
+
+@pytest.fixture(scope="session")
+def huge_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Stage 1 of a document made of the word "huge" is beyond 65504; that of any other is far below."""
+    return _save_model(tmp_path_factory.mktemp("models") / "huge", seed=0, layers=1, overflow=True)
+
+
+@pytest.fixture
+def write_corpus(tmp_path: Path) -> Callable[..., Path]:
+    """Writes rows as JSON lines and returns the file; a string is written as it is."""
+
+    def write(rows: list[Any], name: str = "corpus.jsonl") -> Path:
+        path = tmp_path / "corpora" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
+        return path
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def some_rows() -> Callable[..., list[dict[str, Any]]]:
+    """``count`` rows with different texts of ``words`` words each, always the same ones."""
+
+    def rows(count: int, words: int = 6) -> list[dict[str, Any]]:
+        chosen = random.Random(7)
+        return [
+            {"id": f"d{number}", "text": f"{number} {' '.join(chosen.choices(WORDS, k=words))}", "n": number}
+            for number in range(count)
+        ]
+
+    return rows
+
+
+@pytest.fixture
+def command(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+    """``python -m precompute …`` within this process."""
+
+    def call(*arguments: object) -> Outcome:
+        from precompute.cli import main
+
+        capfd.readouterr()
+        try:
+            status = main([str(argument) for argument in arguments])
+        except SystemExit as exit_:  # argparse
+            status = int(exit_.code or 0)
+        return Outcome(status, *capfd.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def start_job() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts ``python -m precompute …`` (or ``python -c script …``) as a process of its own."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(
+        *arguments: object, script: str | None = None, preexec_fn: Callable[[], None] | None = None
+    ) -> subprocess.Popen[str]:
+        program = ["-m", "precompute"] if script is None else ["-c", script]
+        process = subprocess.Popen(
+            [sys.executable, *program, *(str(argument) for argument in arguments)],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},  # two jobs at once share two cores
+            preexec_fn=preexec_fn,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def finish() -> Callable[[subprocess.Popen[str]], Outcome]:
+    """Waits for a job and returns what it left behind."""
+
+    def wait(process: subprocess.Popen[str]) -> Outcome:
+        out, err = process.communicate(timeout=300)
+        return Outcome(process.returncode, out, err)
+
+    return wait
+
+
+def _save_model(folder: Path, seed: int, layers: int, overflow: bool = False) -> Path:
+    import torch
+    from transformers import BertConfig, BertModel
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    vocabulary = _save_tokenizer(folder)
+    torch.manual_seed(seed)
+    model = BertModel(
+        BertConfig(
+            vocab_size=len(vocabulary),
+            hidden_size=32,
+            num_hidden_layers=layers,
+            num_attention_heads=4,
+            intermediate_size=64,
+            max_position_embeddings=MAX_TOKENS,
+        )
+    )
+    if overflow:
+        _make_overflow(model, vocabulary[HUGE])
+    model.save_pretrained(folder)
+    return folder
+
+
+def _make_overflow(model: Any, word: int) -> None:
+    """Dimension 0 is large for one word alone, and the value projection multiplies it by 20,000.
+
+    After the embeddings' norm that word has about √31 ≈ 5.6 there, so about 110,000; the others, whose part in
+    dimension 0 is nil, stay within a few thousands.
+    """
+    import torch
+
+    with torch.no_grad():
+        for table in (model.embeddings.position_embeddings, model.embeddings.token_type_embeddings):
+            table.weight[:, 0] = 0
+        words = model.embeddings.word_embeddings.weight
+        words[:, 0] = 0
+        words[word, 0] = 1_000
+        model.encoder.layer[0].attention.self.value.weight[:, 0] = 20_000
+
+
+def _save_tokenizer(folder: Path) -> dict[str, int]:
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS, HUGE, *letters, *(f"##{letter}" for letter in letters)]
+    vocabulary = {token: number for number, token in enumerate(tokens)}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", vocabulary["[CLS]"]), ("[SEP]", vocabulary["[SEP]"])]
+    )
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        unk_token="[UNK]",
+        pad_token="[PAD]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        model_max_length=MAX_TOKENS,
+    ).save_pretrained(folder)
+    return vocabulary
