@@ -52,5 +52,6 @@ def _convert(gguf: Path, folder: Path) -> None:
         dtype=torch.float32,
         quantization_config=GgufConfig(dequantize=True),
     )
+    tokenizer.chat_template = None  # a document is no chat: sentence-transformers would wrap it in one
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

@@ -28,9 +28,7 @@ _NOT_HEADS = (
 STAGES: dict[int, Stage] = {
     1: Stage(1, "attention", "What each head read from the text, before the heads are mixed."),
     2: Stage(2, "projected", "After the attention block's output projection has mixed the heads.", _NOT_HEADS),
-    3: Stage(
-        3, "output", "The model's final output: the embedding itself, cut into as many slices as there are heads."
-    ),
+    3: Stage(3, "output", "The model's own embedding, cut into as many slices as there are heads.", _NOT_HEADS),
 }
 
 

@@ -50,6 +50,16 @@ def huge_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _save_model(tmp_path_factory.mktemp("models") / "huge", seed=0, layers=1, overflow=True)
 
 
+@pytest.fixture(scope="session")
+def demo_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache with the demo run, by the real default model."""
+    from precompute.embed import EmbedConfig, run
+
+    cache = tmp_path_factory.mktemp("cache")
+    run(EmbedConfig(cache, "demo"))
+    return cache
+
+
 @pytest.fixture
 def write_corpus(tmp_path: Path) -> Callable[..., Path]:
     """Writes rows as JSON lines and returns the file; a string is written as it is."""

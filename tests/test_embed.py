@@ -1,4 +1,4 @@
-"""The step ``embed`` with tiny models on real files: made once, killed and gone on with, replaced, refused, verified."""
+"""The step ``embed`` with tiny models on real files: made, killed and gone on with, replaced, refused, verified."""
 
 from __future__ import annotations
 
@@ -50,10 +50,20 @@ def config(cache: Path, tiny_model: Path, write_corpus: Write, some_rows: Rows) 
     )
 
 
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path, some_rows: Rows) -> Path:
+    """The run that ``config`` makes, made once."""
+    folder = tmp_path_factory.mktemp("finished")
+    source = folder / "corpus.jsonl"
+    source.write_text("".join(json.dumps(row) + "\n" for row in some_rows(10)))
+    embed.run(EmbedConfig(folder, "run", str(source), EmbedderConfig(model=str(tiny_model)), part_size=4))
+    return folder / "run"
+
+
 @pytest.fixture
-def done(config: EmbedConfig) -> Run:
-    """A finished run of ``config``."""
-    embed.run(config)
+def done(config: EmbedConfig, finished: Path) -> Run:
+    """A finished run of ``config``: that its corpus lies in another folder makes no difference."""
+    shutil.copytree(finished, config.cache / config.run)
     return Run(config.cache, config.run)
 
 
@@ -239,7 +249,9 @@ def test_a_second_start_removes_what_a_kill_at_the_very_end_left(config: EmbedCo
     assert not done.staging.exists()
 
 
-@pytest.mark.parametrize("change", ["model", "layer", "pooling", "prompt", "max_tokens", "filters", "part_size", "text"])
+@pytest.mark.parametrize(
+    "change", ["model", "layer", "pooling", "prompt", "max_tokens", "filters", "part_size", "text"]
+)
 def test_other_inputs_are_refused_and_replaced_only_when_asked(
     config: EmbedConfig, done: Run, other_model: Path, write_corpus: Write, some_rows: Rows, change: str
 ) -> None:
@@ -363,9 +375,9 @@ def test_after_an_interruption_only_what_is_missing_is_made(
     embed.run(whole)
     assert parts(run.folder) == parts(config.cache / "whole")
     assert run.documents().equals(Run(config.cache, "whole").documents())
-    strip = {"fingerprint", "counts", "options", "state"}
+    same = {"fingerprint", "counts", "options", "state"}
     one, two = (Run(config.cache, name).manifest().steps["embed"] for name in ("run", "whole"))
-    assert {key: getattr(one, key) for key in strip} == {key: getattr(two, key) for key in strip}
+    assert {key: getattr(one, key) for key in same} == {key: getattr(two, key) for key in same}
 
 
 @pytest.mark.parametrize("lost", ["heads/stage=2/part-00000.parquet", "staging/part-00001.parquet"])
@@ -501,43 +513,44 @@ def test_two_jobs_on_one_run(
 # A disk that is full
 
 
-@pytest.mark.parametrize(
-    ("part_size", "bytes_", "unwritten"), [(100, 4_000, "part-00000.parquet"), (10, 16_000, "documents.parquet")]
-)
+FULL = {"part-00000.parquet": (100, 4_000), "documents.parquet": (10, 16_000)}
+"""What cannot be written, with parts of so many documents, if no file may be larger than so many bytes."""
+
+
 def test_a_full_disk_is_told_and_the_same_command_goes_on_later(
-    tmp_path: Path,
+    cache: Path,
     tiny_model: Path,
     write_corpus: Write,
     some_rows: Rows,
     start_job: Start,
     finish: Finish,
     command: Command,
-    part_size: int,
-    bytes_: int,
-    unwritten: str,
 ) -> None:
-    cache = tmp_path / "cache"
     source = write_corpus(some_rows(300, words=20))
-    arguments = ("embed", "run", "--cache", cache, "--source", source, "--model", tiny_model, "--part-size", part_size)
+    arguments, jobs = {}, {}
+    for unwritten, (part_size, size) in FULL.items():
+        options = ("--source", source, "--model", tiny_model, "--part-size", part_size)
+        arguments[unwritten] = ("embed", unwritten, "--cache", cache, *options)
 
-    def no_large_files() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_, bytes_))
+        def no_larger_files(size: int = size) -> None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
-    full = finish(start_job(*arguments, "--quiet", preexec_fn=no_large_files))
-    assert full.status == 2
-    assert full.out == ""
-    assert full.err == (
-        f"headscope: There is no room to write {unwritten} (File too large). Free some space and start the same "
-        "command again: what is finished is kept.\n"
-    )
-    run = Run(cache, "run")
-    assert not list(cache.rglob("*.writing*"))
-    assert not run.manifest().is_done("embed")
-    later = command(*arguments)
-    assert later.status == 0
-    if unwritten == "documents.parquet":
-        assert "(30 of 30 parts were there from before)" in later.err
-    assert verify(run, part_digest).problems == ()
+        jobs[unwritten] = start_job(*arguments[unwritten], "--quiet", preexec_fn=no_larger_files)
+    for unwritten, job in jobs.items():
+        full = finish(job)
+        assert full.status == 2
+        assert full.out == ""
+        assert full.err == (
+            f"headscope: There is no room to write {unwritten} (File too large). Free some space and start the same "
+            "command again: what is finished is kept.\n"
+        )
+        run = Run(cache, unwritten)
+        assert not list(run.folder.rglob("*.writing*"))
+        assert not run.manifest().is_done("embed")
+        later = command(*arguments[unwritten])
+        assert later.status == 0
+        assert ("(30 of 30 parts were there from before)" in later.err) == (unwritten == "documents.parquet")
+        assert verify(run, part_digest).problems == ()
 
 
 # Beyond float16

@@ -431,18 +431,52 @@ def test_last_layer_works_on_one_token_a_document() -> None:
     """The shortcut is taken where one token stands for the document, and only in the last layer."""
     model, widths = model_of("mistral"), {}
     handles = [
-        model.get_submodule(f"layers.{layer}.mlp.up_proj").register_forward_hook(
-            lambda module, args, out, layer=layer: widths.__setitem__(layer, out.shape[1])
+        model.get_submodule(f"layers.{layer}.{part}").register_forward_hook(
+            lambda module, args, out, key=(layer, part): widths.__setitem__(key, out.shape[1])
         )
         for layer in range(LAYERS)
+        for part in ("self_attn.o_proj", "mlp.up_proj")
     ]
     try:
         for pooling, last in (("last", 1), ("first", 1), ("mean", 12)):
             extracted("mistral", pooling)
-            assert widths == {0: 12, 1: 12, 2: last}
+            assert widths == {(layer, part): last if layer == 2 else 12 for layer, part in widths}
+            assert len(widths) == 2 * LAYERS
     finally:
         for handle in handles:
             handle.remove()
+
+
+@pytest.mark.parametrize(
+    ("name", "padding", "told"),
+    [
+        ("llama", "none", set()),
+        ("llama", "right", set()),  # no real token sees what comes after it
+        ("llama", "left", {"attention_mask", "position_ids"}),
+        ("bert", "none", set()),
+        ("bert", "right", {"attention_mask"}),
+        ("bert", "left", {"attention_mask", "position_ids"}),
+        ("roberta", "right", {"attention_mask"}),
+        ("roberta", "left", {"attention_mask"}),  # counts its positions itself
+    ],
+)
+def test_model_is_told_of_padding_where_it_must_be(name: str, padding: str, told: set[str]) -> None:
+    """transformers may find left padding by the positions alone, so that the numbers do not show a missing mask."""
+    seen: dict[str, Any] = {}
+    extract = extractor_of(name, "last")
+    rows = [[11, 12, 13], [14, 15, 16] if padding == "none" else [14]]
+    ids, mask = pad(rows, case_of(name).filler, "left" if padding == "left" else "right")
+    handle = model_of(name).register_forward_pre_hook(lambda module, args, given: seen.update(given), with_kwargs=True)
+    try:
+        extract(ids, mask)
+    finally:
+        handle.remove()
+    assert told == {"attention_mask", "position_ids"} & seen.keys()
+    if "attention_mask" in told:
+        assert torch.equal(seen["attention_mask"], mask)
+    if "position_ids" in told:
+        assert seen["position_ids"].tolist() == [[0, 1, 2], [0, 0, 0]]
+    assert not seen.get("use_cache")
 
 
 def hooks_of(model: nn.Module) -> list[tuple[str, int]]:
@@ -522,7 +556,10 @@ class Stranger:
 
 STRANGERS = {
     "electra": Stranger({"embedding_size": 32}, "encoder.layer.{}.attention.output.dense"),
-    "deberta-v2": Stranger({}, "encoder.layer.{}.attention.output.dense"),
+    "deberta-v2": Stranger(  # its attention maps positions too, D → D
+        {"relative_attention": True, "pos_att_type": ["p2c", "c2p"], "share_att_key": False, "position_buckets": 4},
+        "encoder.layer.{}.attention.output.dense",
+    ),
     "opt": Stranger({"ffn_dim": 48, "word_embed_proj_dim": 32}, "decoder.layers.{}.self_attn.out_proj"),
     "falcon": Stranger({}, "h.{}.self_attention.dense"),
     "gpt_neo": Stranger(

@@ -396,6 +396,11 @@ def test_what_is_asked_for_wins_over_the_card(folder: Path) -> None:
     assert "Layer 3 does not exist (this model has layers 1–2)" in message(lambda: load(folder, layers=(3,)))
 
 
+def test_what_is_asked_for_wins_over_the_preset() -> None:
+    info = Embedder.load(EmbedderConfig("all-MiniLM-L6-v2", device="cpu", pooling="first", max_tokens=20)).info
+    assert (info.name, info.pooling, info.max_tokens) == ("all-MiniLM-L6-v2", "first", 20)
+
+
 @pytest.mark.parametrize("pooling", [{"pooling_mode": "max"}, flags("cls_token", "mean_tokens")])
 def test_pooling_asked_for_helps_where_the_cards_is_refused(folder: Path, pooling: dict[str, Any]) -> None:
     """The refusal says "Choose one of … with --pooling": so that must work."""

@@ -301,7 +301,8 @@ def test_a_stage_that_does_not_exist(run: Run) -> None:
 
 def test_a_run_without_vectors_yet(tmp_path: Path) -> None:
     run = Run(tmp_path, "run")
-    run.write_manifest(manifest_of())
+    manifest = manifest_of(documents=0)
+    run.write_manifest(manifest.with_step("embed", replace(manifest.steps["embed"], state="running")))
     assert "has no head vectors at stage 2 yet" in mistake(lambda: run.head_vectors(2, 1))
 
 

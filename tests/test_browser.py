@@ -1,0 +1,187 @@
+"""The app in a real browser, by a person's gestures."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+pytestmark = pytest.mark.browser
+ROOT = Path(__file__).resolve().parent.parent
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+SLOW = 90_000
+"""Milliseconds to wait for something that will come: generous, for a loaded machine; no test asserts a time."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    assert path, "Chromium is missing: 'make chromium' installs it where it may."
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="module")
+def serve() -> Iterator[Callable[[Path], str]]:
+    """Starts the app on a cache and returns its address."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(cache: Path) -> str:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        command = [
+            sys.executable,
+            "-m",
+            "streamlit",
+            "run",
+            "app.py",
+            "--server.headless=true",
+            "--server.port",
+            str(port),
+        ]
+        started.append(
+            subprocess.Popen(
+                [*command, "--server.address=127.0.0.1", "--server.fileWatcherType=none"],
+                cwd=ROOT,
+                env={**os.environ, "HEADSCOPE_CACHE": str(cache)},
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        )
+        for _ in range(600):
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2).read()
+                return f"http://127.0.0.1:{port}"
+            except OSError:
+                time.sleep(0.1)
+        raise AssertionError("the app did not start")
+
+    yield start
+    for process in started:
+        process.terminate()
+        process.wait(20)
+
+
+@pytest.fixture(scope="module")
+def address(serve: Callable[[Path], str], demo_cache: Path) -> str:
+    return serve(demo_cache)
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": 1400, "height": 1000})
+    context.set_default_timeout(SLOW)
+    opened = context.new_page()
+    yield opened
+    context.close()
+
+
+def choose(page: Page, label: str, option: str) -> None:
+    page.get_by_role("combobox", name=label).click()
+    page.get_by_role("option", name=option, exact=True).click()
+
+
+def settle(page: Page) -> None:
+    """Waits until the script has run and nothing on the page is from before."""
+    page.wait_for_function(
+        "document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning'"
+        " && !document.querySelector('[data-stale=true]')"
+    )
+
+
+def titles(page: Page, column: int = 0) -> list[str]:
+    settle(page)
+    return page.locator(".hs-cards").nth(column).locator(".hs-title").all_inner_texts()
+
+
+def test_from_an_empty_cache_to_data_by_one_button(page: Page, serve: Callable[[Path], str], tmp_path: Path) -> None:
+    page.goto(serve(tmp_path / "fresh"))
+    page.get_by_role("button", name="Build the demo").click()
+    expect(page.get_by_text("Building the demo:")).to_be_visible(timeout=SLOW)
+    expect(page.locator(".hs-cards").first).to_be_visible(timeout=4 * SLOW)
+    expect(page.get_by_text("325").first).to_be_visible()
+    assert len(titles(page)) == 6
+
+
+def test_head_stage_and_document_by_hand_and_the_link_elsewhere(page: Page, browser: Browser, address: str) -> None:
+    page.goto(address)
+    expect(page.locator(".hs-cards").first).to_be_visible(timeout=SLOW)
+    first = titles(page)
+    choose(page, "Head", "5")
+    expect(page.get_by_role("heading", name="Nearest in head 5")).to_be_visible(timeout=SLOW)
+    page.get_by_text("3 output", exact=True).click()
+    expect(page.get_by_text("not guaranteed to correspond to heads")).to_be_visible(timeout=SLOW)
+    page.wait_for_url("**/?*stage=3*")
+    assert "head=5" in page.url
+    changed = titles(page)
+    assert changed != first
+    elsewhere = browser.new_context(viewport={"width": 1400, "height": 1000}).new_page()
+    elsewhere.goto(page.url)
+    expect(elsewhere.get_by_role("heading", name="Nearest in head 5")).to_be_visible(timeout=SLOW)
+    assert titles(elsewhere) == changed
+    elsewhere.context.close()
+    page.go_back()
+    page.wait_for_url(lambda url: "stage=3" not in url)
+    expect(page.get_by_text("before the heads are mixed").first).to_be_visible(timeout=SLOW)
+    page.go_forward()
+    expect(page.get_by_text("not guaranteed to correspond to heads")).to_be_visible(timeout=SLOW)
+
+
+def test_a_document_is_opened_with_the_keyboard(page: Page, address: str) -> None:
+    page.goto(address)
+    summary = page.locator(".hs-cards summary").first
+    expect(summary).to_be_visible(timeout=SLOW)
+    text = page.locator(".hs-cards .hs-text").first
+    expect(text).to_be_hidden()
+    summary.focus()
+    page.keyboard.press("Enter")
+    expect(text).to_be_visible()
+    assert len(text.inner_text()) > 200
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_narrow_screen_scrolls_only_downwards(browser: Browser, address: str, scheme: str) -> None:
+    context = browser.new_context(viewport={"width": 420, "height": 900}, color_scheme=scheme)
+    page = context.new_page()
+    page.goto(address)
+    expect(page.locator(".hs-cards").first).to_be_visible(timeout=SLOW)
+    main = page.locator("[data-testid=stMain]")
+    assert main.evaluate("element => element.scrollWidth - element.clientWidth") <= 0
+    for name in (".hs-card", "[data-testid=stMetric]", "[data-testid=stPlotlyChart]"):
+        for box in [found.bounding_box() for found in page.locator(name).all()]:
+            assert box is None or box["x"] + box["width"] <= 420
+    context.close()
+
+
+def test_untrusted_titles_do_nothing(
+    page: Page, serve: Callable[[Path], str], tiny_model: Path, write_corpus: Callable[..., Path], tmp_path: Path
+) -> None:
+    from core.embedder import EmbedderConfig
+    from precompute.embed import EmbedConfig, run
+
+    nasty = '<img src=x onerror="window.hit=1"><script>window.hit=1</script> ![p](//127.0.0.1:9/x.png)'
+    rows = [{"title": f"{number} {nasty}", "text": f"{number} {nasty}", "topic": nasty} for number in range(9)]
+    source = write_corpus(rows, "nasty.jsonl")
+    run(EmbedConfig(tmp_path / "cache", "nasty", str(source), EmbedderConfig(model=str(tiny_model))))
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(serve(tmp_path / "cache"))
+    expect(page.locator(".hs-cards").first).to_be_visible(timeout=SLOW)
+    assert page.evaluate("window.hit") is None
+    assert "<img src=x onerror" in titles(page)[0]
+    assert not [url for url in asked if "x.png" in url]
