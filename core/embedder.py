@@ -14,6 +14,7 @@ from core.batches import batches, pad
 from core.device import TOKEN_BUDGETS, choose_device, choose_precision, is_out_of_memory
 from core.errors import Mistake
 from core.extract import HeadExtractor, Rows
+from core.lengths import choose_max_tokens
 from core.locate import default_models_dir, locate
 from core.model_card import ModelCard, read_model_card
 from core.pooling import check_pooling
@@ -23,8 +24,6 @@ from core.tokens import Tokens
 
 if TYPE_CHECKING:
     import torch
-
-_LONGEST_BY_DEFAULT = 2_048
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ class Embedder:
             )
         trusted = config.trust_remote_code is not None
         files = locate(config.model, config.models_dir or default_models_dir(), trusted)
-        card = read_model_card(files.folder)
+        card = read_model_card(files.folder, config.pooling)
         device = choose_device(config.device)
         dtype = choose_precision(config.dtype, device)
         model, tokenizer = _load(files.folder, files.name, device, dtype, trusted)
@@ -118,7 +117,7 @@ class Embedder:
         )
         tokens = Tokens(
             tokenizer,
-            config.max_tokens or preset.max_tokens or card.max_tokens or _longest(model, tokenizer),
+            choose_max_tokens(config.max_tokens, preset.max_tokens or card.max_tokens, model, tokenizer),
             need_begin=extractor.family.needs_begin_token,
             need_end=pooling == "last" and (preset.need_end or card.adds_end),
         )
@@ -221,14 +220,6 @@ def _load(folder: Path, name: str, device: torch.device, dtype: torch.dtype, tru
             f"The model '{name}' could not be loaded ({reason}). Check its files; a model that brings its own code "
             f"needs --trust-remote-code {name}."
         ) from error
-
-
-def _longest(model: Any, tokenizer: Any) -> int:
-    """Where nobody says how long a text may be: what tokenizer and positions allow, within reason."""
-    positions = getattr(model.config, "max_position_embeddings", None) or _LONGEST_BY_DEFAULT
-    if model.config.model_type in ("roberta", "xlm-roberta", "mpnet"):
-        positions -= 2  # these count positions from the padding index up
-    return int(min(tokenizer.model_max_length, positions, _LONGEST_BY_DEFAULT))
 
 
 def _notes(shape: ModelShape, card: ModelCard) -> tuple[str, ...]:

@@ -25,16 +25,19 @@ class ModelCard:
     """What sentence-transformers applies after pooling, beside normalising: stage 3 is before it."""
 
 
-def read_model_card(folder: Path) -> ModelCard:
-    """Reads modules.json, the pooling module, sentence_bert_config.json, the prompts and the tokenizer's promise."""
+def read_model_card(folder: Path, pooling: str | None = None) -> ModelCard:
+    """Reads modules.json, the pooling module, sentence_bert_config.json, the prompts and the tokenizer's promise.
+
+    A ``pooling`` that was asked for is taken instead of the files' own, which then need not be one that is supported.
+    """
     modules = _read(folder / "modules.json") or []
     prompts = _read(folder / "config_sentence_transformers.json") or {}
     tokenizer = _read(folder / "tokenizer_config.json") or {}
-    pooling, later = None, []
+    later = []
     for module in modules:
         kind = str(module.get("type", "")).rsplit(".", 1)[-1]
         if kind == "Pooling":
-            pooling = _pooling(_read(folder / module.get("path", "") / "config.json") or {})
+            pooling = pooling or _pooling(_read(folder / module.get("path", "") / "config.json") or {})
         elif kind not in ("Transformer", "Normalize"):
             later.append(kind)
     named = prompts.get("prompts") or {}
@@ -53,7 +56,9 @@ def _pooling(config: dict[str, Any]) -> str:
     if mode is None:
         flags = [key for key, on in config.items() if key.startswith("pooling_mode_") and on is True]
         modes = [flag.removeprefix("pooling_mode_").removesuffix("_tokens").removesuffix("_token") for flag in flags]
-        mode = modes[0] if len(modes) == 1 else modes
+        mode = modes or ["mean"]  # as sentence-transformers reads it
+    if isinstance(mode, list) and len(mode) == 1:
+        mode = mode[0]
     if not isinstance(mode, str):
         raise Mistake(
             f"This model joins several poolings ({listed(mode)}), which has no single vector a head. "

@@ -80,9 +80,10 @@ class Tokens:
 
 def _special_ends(tokenizer: Any) -> tuple[list[int], list[int]]:
     """The special ids that the tokenizer itself puts before and after a text."""
-    special = set(tokenizer.all_special_ids)
-    ids = tokenizer("a plain probe", return_attention_mask=False)["input_ids"]
-    real = [position for position, token in enumerate(ids) if token not in special]
+    probe = tokenizer("a plain probe", return_attention_mask=False, return_special_tokens_mask=True)
+    ids = probe["input_ids"]
+    # The mask, not the list of special ids: a word that the tokenizer does not know is no special token.
+    real = [position for position, special in enumerate(probe["special_tokens_mask"]) if not special]
     if not real:
         raise Mistake("This model's tokenizer gives no token for plain English text. Check its files.")
     return ids[: real[0]], ids[real[-1] + 1 :]

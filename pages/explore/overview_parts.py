@@ -27,7 +27,6 @@ _WHAT_IS = {
     "Hidden size": "How many numbers the model's own embedding has.",
     "Pooling": "How one vector a document is made from one a token: the model's own way, the same at every stage.",
     "Documents": "Documents of the corpus after duplicates and empty ones were left out.",
-    "Tokens": "Pieces of words that the model reads; long documents are cut to what it can take.",
 }
 
 
@@ -83,10 +82,6 @@ def facts(state: RunState) -> None:
     assert state.manifest is not None
     model, counts = state.manifest.model, state.manifest.steps["embed"].counts
     st.subheader(plain(model["name"]))
-    corpus = {
-        "Documents": f"{state.manifest.corpus['documents']:,}",
-        "Tokens": f"{counts['tokens']:,}",
-    }
     _metrics(
         {
             "Layers": str(model["layers"]),
@@ -95,10 +90,11 @@ def facts(state: RunState) -> None:
             "Head width": str(model["head_dim"]),
             "Hidden size": str(model["hidden"]),
             "Pooling": model["pooling"],
-            **corpus,
+            "Documents": f"{state.manifest.corpus['documents']:,}",
         }
     )
     said = [f"Heads read at layer {model['layer']}", f"corpus: {plain(state.manifest.corpus['source'])}"]
+    said.append(f"{counts['tokens']:,} tokens")
     if counts["duplicate"]:
         said.append(f"{counts['duplicate']:,} duplicates left out")
     if counts["truncated"]:
