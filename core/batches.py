@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from core.errors import Mistake, listed
@@ -13,15 +13,17 @@ if TYPE_CHECKING:
 PADDING_SIDES = ("right", "left")
 
 
-def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+def batches(lengths: Sequence[int], budget: int | Callable[[], int]) -> Iterator[list[int]]:
     """Indices of ``lengths``, longest first, in batches of at most ``budget`` tokens, padding included.
 
-    A document longer than the budget is a batch of its own. Longest first: if memory is short, it shows at once.
+    A document longer than the budget is a batch of its own. Longest first: if memory is short, it shows at once. A
+    budget that may shrink on the way is given as a function, which is asked before every batch.
     """
     order = sorted(range(len(lengths)), key=lambda index: (-lengths[index], index))
     start = 0
     while start < len(order):
-        size = max(1, budget // max(1, lengths[order[start]]))
+        tokens = budget() if callable(budget) else budget
+        size = max(1, tokens // max(1, lengths[order[start]]))
         yield order[start : start + size]
         start += size
 

@@ -86,11 +86,11 @@ class Embedded:
 class Embedder:
     """A loaded model, ready to embed; calls from several threads take turns."""
 
-    def __init__(self, model: torch.nn.Module, tokens: Tokens, info: ModelInfo, config: EmbedderConfig) -> None:
+    def __init__(self, extractor: HeadExtractor, tokens: Tokens, info: ModelInfo, config: EmbedderConfig) -> None:
         self.info = info
-        self._extract = HeadExtractor(model, [layer - 1 for layer in info.layers], info.pooling)
+        self._extract = extractor
         self._tokens = tokens
-        self._device = next(model.parameters()).device
+        self._device = next(extractor.model.parameters()).device
         self._budget = config.token_budget or TOKEN_BUDGETS.get(self._device.type, 8_192)
         self._padding = config.padding
         self._turn = threading.Lock()
@@ -110,7 +110,7 @@ class Embedder:
         device = choose_device(config.device)
         dtype = choose_precision(config.dtype, device)
         model, tokenizer = _load(files.folder, files.name, device, dtype, trusted)
-        extractor = HeadExtractor(model, [], "mean")
+        extractor = HeadExtractor(model)
         preset = files.preset or Preset(hub=None, licence="")
         pooling = check_pooling(
             config.pooling or preset.pooling or card.pooling or ("last" if extractor.causal else "mean")
@@ -136,7 +136,8 @@ class Embedder:
             dtype=str(dtype).removeprefix("torch."),
             notes=_notes(shape, card),
         )
-        return cls(model, tokens, info, config)
+        extractor.layers, extractor.pooling = tuple(layer - 1 for layer in info.layers), pooling
+        return cls(extractor, tokens, info, config)
 
     def embed(
         self,
@@ -154,7 +155,7 @@ class Embedder:
         lengths = [len(ids) for ids in encoded.ids]
         result = self._empty(len(texts), encoded.totals, lengths)
         with self._turn:
-            for batch in batches(lengths, self._budget):
+            for batch in batches(lengths, lambda: self._budget):
                 self._embed_batch(batch, encoded.ids, result)
                 if on_batch is not None:
                     on_batch(len(batch), sum(lengths[index] for index in batch))
@@ -234,12 +235,12 @@ def _notes(shape: ModelShape, card: ModelCard) -> tuple[str, ...]:
 
 
 def _refuse_not_finite(result: Embedded, dtype: str) -> None:
-    for stage in (1, 2, 3):
-        bad = np.flatnonzero(~np.isfinite(result.stage(stage)).all(axis=1))
+    for stage, vectors in enumerate((result.attention, result.projected, result.output[None]), start=1):
+        bad = np.argwhere(~np.isfinite(vectors).all(axis=2))  # [layer, doc]
         if len(bad):
             raise Mistake(
-                f"Document {bad[0] + 1} of this part gives numbers that are not finite at stage {stage} with precision "
-                f"{dtype}. Try --dtype float32."
+                f"Document {bad[0][1] + 1} of this part gives numbers that are not finite at stage {stage} with "
+                f"precision {dtype}. Try --dtype float32."
             )
 
 

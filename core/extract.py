@@ -27,9 +27,12 @@ class Rows:
 
 
 class HeadExtractor:
-    """Reads head vectors out of a loaded model at the given layer indices (from 0)."""
+    """Reads head vectors out of a loaded model at the given layer indices (from 0).
 
-    def __init__(self, model: nn.Module, layers: Sequence[int], pooling: str) -> None:
+    ``layers`` and ``pooling`` may be set after the model's shape and causality are known.
+    """
+
+    def __init__(self, model: nn.Module, layers: Sequence[int] = (), pooling: str = "mean") -> None:
         self.model = model
         self.family: Family = family_of(model)
         self.shape = shape_of(model, self.family)
