@@ -15,11 +15,16 @@ _TEMPORARY = ".writing"
 _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
+def is_run_name(name: str) -> bool:
+    """Whether ``name`` is one plain folder name."""
+    return bool(_RUN_NAME.fullmatch(name)) and ".." not in name and not name.endswith(".")
+
+
 def check_run_name(name: str) -> str:
     """A run's name is one plain folder name: no separators, no leading dot, nothing that leaves the cache."""
-    if not _RUN_NAME.fullmatch(name) or ".." in name or name.endswith("."):
+    if not is_run_name(name):
         raise Mistake(
-            f"'{name[:80]}' cannot name a run. Use 1–64 letters, digits, dots, dashes and underscores, "
+            f"{name[:80]!r} cannot name a run. Use 1–64 letters, digits, dots, dashes and underscores, "
             "beginning with a letter or digit."
         )
     return name

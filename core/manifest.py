@@ -48,6 +48,11 @@ class Manifest:
     def stages(self) -> tuple[int, ...]:
         return tuple(self.vectors["stages"])
 
+    @property
+    def parts(self) -> int:
+        """How many parts a stage of the finished run has."""
+        return -(-int(self.corpus["documents"]) // int(self.vectors["part_size"]))
+
     def is_done(self, step: str, fingerprint: str | None = None) -> bool:
         """Whether ``step`` has ended well, and from the inputs of that fingerprint if one is given."""
         record = self.steps.get(step)

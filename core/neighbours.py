@@ -30,6 +30,5 @@ def nearest(vectors: np.ndarray, doc: int, count: int) -> Neighbours:
     count = min(count, len(vectors) - 1)
     if count <= 0:
         return Neighbours(np.empty(0, dtype=np.intp), np.empty(0, dtype=np.float32))
-    found = np.argpartition(-similarity, count - 1)[:count]
-    found = found[np.lexsort((found, -similarity[found]))]  # equal cosines in order of the documents
+    found = np.argsort(-similarity, kind="stable")[:count]  # equal cosines in order of the documents
     return Neighbours(found, similarity[found])

@@ -15,5 +15,6 @@ def fits_float16(vectors: np.ndarray, heads: int) -> bool:
         rounded = slices.astype(np.float16).astype(np.float32)
     if not np.isfinite(rounded).all():
         return False
+    slices = slices.astype(np.float64)  # squares of numbers below 1e-22 are nothing in float32
     error = np.linalg.norm(rounded - slices, axis=1)
     return bool((error <= WORST_ERROR * np.linalg.norm(slices, axis=1)).all())

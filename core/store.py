@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.errors import Mistake
-from core.files import check_run_name, replacing, write_mistake
+from core.files import check_run_name, is_run_name, replacing, write_mistake
 from core.manifest import Manifest, read_manifest
 from core.schema import DIGEST, check_schema, documents_schema, heads_schema, read_schema
 from core.stages import check_head, check_stage, split_heads
@@ -29,7 +30,11 @@ def run_names(cache: Path) -> list[str]:
     """The runs in a cache, finished or not, in alphabetical order."""
     if not cache.is_dir():
         return []
-    return sorted(path.parent.name for path in cache.glob("*/manifest.json") if _is_inside(path.parent, cache))
+    return sorted(
+        path.parent.name
+        for path in cache.glob("*/manifest.json")
+        if is_run_name(path.parent.name) and path.is_file() and _is_inside(path.parent, cache)
+    )
 
 
 def open_run(cache: Path, name: str) -> Run:
@@ -91,21 +96,37 @@ class Run:
         return sorted(self.part_path(stage, 0).parent.glob("part-*.parquet"))
 
     def bytes(self) -> int:
-        return sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
+        total = 0
+        for path in self.folder.rglob("*"):
+            with contextlib.suppress(FileNotFoundError):  # a job at work renames and removes
+                total += path.stat().st_size if path.is_file() else 0
+        return total
 
     def documents(self, columns: Sequence[str] | None = None) -> pa.Table:
         """The documents, in order of ``doc``; only the columns asked for are read."""
         extra = self.manifest().corpus.get("extra", {})
         found = read_schema(self.documents_path, self.rebuild)
         check_schema(self.documents_path, found, documents_schema(extra), self.rebuild)
-        return pq.read_table(self.documents_path, columns=None if columns is None else list(columns))
+        try:
+            return pq.read_table(
+                self.documents_path,
+                columns=None if columns is None else list(columns),
+                page_checksum_verification=True,
+            )
+        except (OSError, pa.ArrowException) as error:
+            raise Mistake(f"documents.parquet is damaged. Rebuild it with '{self.rebuild}'.") from error
 
     def vectors(self, stage: int) -> Iterator[np.ndarray]:
         """Rows ``[doc, width]`` of one stage as stored, a part at a time, in order of ``doc``."""
         manifest = self.manifest()
         check_stage(stage, manifest.stages)
         schema = heads_schema(manifest.shape.width(stage), manifest.vectors["dtype"])
-        for path in self.parts(stage):
+        paths = self.parts(stage)
+        expected = manifest.parts if manifest.is_done("embed") else len(paths)
+        # A part that is missing in the middle would give every later document another one's vectors.
+        if paths != [self.part_path(stage, number) for number in range(expected)]:
+            raise Mistake(f"heads/stage={stage} does not have its {expected} parts. Rebuild it with '{self.rebuild}'.")
+        for path in paths:
             yield read_part(path, schema, self.rebuild)
 
     def head_vectors(self, stage: int, head: int) -> np.ndarray:
@@ -123,6 +144,7 @@ class Run:
 
     def remove(self) -> None:
         """Removes the run, its lock excepted, which the caller holds."""
+        self._manifest_path.unlink(missing_ok=True)  # first: killed halfway, it is no finished run
         for path in self.folder.iterdir():
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
@@ -144,10 +166,15 @@ class Run:
         except OSError as error:
             raise write_mistake(self._lock_path, error) from error
         with file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise Mistake(f"Another job is at work on run '{self.name}'. Wait until it has ended.") from error
+            for tries_left in range(9, -1, -1):  # whoever only asks, in is_locked, holds it for a moment
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError as error:
+                    if not tries_left:
+                        sentence = f"Another job is at work on run '{self.name}'. Wait until it has ended."
+                        raise Mistake(sentence) from error
+                    time.sleep(0.05)
             yield
 
     def is_locked(self) -> bool:

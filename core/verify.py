@@ -53,7 +53,7 @@ def _checks(
         yield run.documents_path, ""
     except Mistake as mistake:
         yield run.documents_path, str(mistake)
-    expected = -(-manifest.corpus["documents"] // manifest.vectors["part_size"])
+    expected = manifest.parts
     for stage in manifest.stages:
         paths = run.parts(stage)
         if [path.name for path in paths] != [run.part_path(stage, number).name for number in range(expected)]:
@@ -61,8 +61,11 @@ def _checks(
                 None,
                 (f"heads/stage={stage} has {len(paths)} parts, not {expected}. Rebuild it with '{run.rebuild}'."),
             )
-        for number, path in enumerate(paths):
-            yield path, _part_problem(run, manifest, stage, path, digests[number] if number < len(digests) else None)
+        for number in range(expected):
+            path = run.part_path(stage, number)
+            if path in paths:
+                digest = digests[number] if number < len(digests) else None
+                yield path, _part_problem(run, manifest, stage, number, digest)
 
 
 def _documents(run: Run, manifest: Manifest) -> Iterator[list[tuple[str, str]]]:
@@ -72,7 +75,7 @@ def _documents(run: Run, manifest: Manifest) -> Iterator[list[tuple[str, str]]]:
     pending: list[tuple[str, str]] = []
     try:
         file = pq.ParquetFile(path, page_checksum_verification=True)
-        for batch in file.iter_batches(batch_size=min(size, 10_000), columns=["doc", "id", "text"]):
+        for batch in file.iter_batches(batch_size=min(size, 10_000)):
             if not np.array_equal(batch["doc"].to_numpy(), np.arange(count, count + len(batch))):
                 raise Mistake(f"documents.parquet is not in order of 'doc'. Rebuild it with '{run.rebuild}'.")
             count += len(batch)
@@ -91,15 +94,18 @@ def _documents(run: Run, manifest: Manifest) -> Iterator[list[tuple[str, str]]]:
         )
 
 
-def _part_problem(run: Run, manifest: Manifest, stage: int, path: Path, digest: str | None) -> str:
+def _part_problem(run: Run, manifest: Manifest, stage: int, number: int, digest: str | None) -> str:
+    path = run.part_path(stage, number)
     name = f"heads/stage={stage}/{path.name}"
     schema = heads_schema(manifest.shape.width(stage), manifest.vectors["dtype"])
     try:
         vectors = read_part(path, schema, run.rebuild)
+        docs = pq.read_table(path, columns=["doc"], page_checksum_verification=True)["doc"].to_numpy()
     except Mistake as mistake:
         return str(mistake)
-    docs = pq.read_table(path, columns=["doc"])["doc"].to_numpy()
-    first = int(path.stem.removeprefix("part-")) * manifest.vectors["part_size"]
+    except (OSError, pa.ArrowException):
+        return f"{name} is damaged. Rebuild it with '{run.rebuild}'."
+    first = number * manifest.vectors["part_size"]
     count = min(manifest.vectors["part_size"], manifest.corpus["documents"] - first)
     if not np.array_equal(docs, np.arange(first, first + count)):
         return f"{name} does not hold documents {first} to {first + count - 1}. Rebuild it with '{run.rebuild}'."

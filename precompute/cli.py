@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from core import verify
 from core.batches import PADDING_SIDES
@@ -113,8 +114,13 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
 }
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(MISTAKE, f"headscope: {message}. See '{self.prog} --help'.\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m precompute", description="From a corpus to a run in the cache.")
+    parser = _Parser(prog="python -m precompute", description="From a corpus to a run in the cache.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, help_text in (
         ("all", "every step, in order; what is up to date is skipped"),

@@ -72,8 +72,9 @@ def run(config: EmbedConfig, progress: Progress | None = None) -> EmbedResult:
         before = _before(target, config.replace)
         if before is not None and before.is_done("embed", inputs) and not config.replace:
             shutil.rmtree(target.staging, ignore_errors=True)
-            return EmbedResult(before, skipped=True)
-        going_on = before is not None and before.steps["embed"].fingerprint == inputs and not before.is_done("embed")
+            return EmbedResult(_with_query_prompt(target, before, config.embedder.query_prompt), skipped=True)
+        step = before.steps.get("embed") if before is not None else None
+        going_on = step is not None and step.state != "done" and step.fingerprint == inputs
         if before is not None and not going_on and not config.replace:
             raise _other_inputs(before, target.name)
         try:
@@ -105,6 +106,7 @@ class _Embedding:
         self.meter = Meter("embed", progress)
         self.meter.say("loading the model")
         self.embedder = Embedder.load(config.embedder)
+        self.meter.restart()
         self.shape = self.embedder.info.shape
         self.kept = 0
         self.began = time.monotonic()
@@ -123,7 +125,7 @@ class _Embedding:
     def run(self) -> EmbedResult:
         documents = self.corpus.documents()
         first = next(documents)  # a corpus that gives no document is refused here, before an older run is touched
-        if not self.going_on and self.target.exists():
+        if not self.going_on:
             self.target.remove()
         remove_leftovers(self.target.folder)
         self.target.write_manifest(self.manifest)
@@ -245,7 +247,9 @@ def _inputs(config: EmbedConfig, source: str, revision: str) -> str:
             "source": source,
             "model": [revision, *(getattr(config.embedder, name) for name in names)],
             "columns": config.columns,
-            "filters": config.filters,
+            # Whether bad records are skipped is left out: where there are none it changes nothing, and where there are
+            # some the refused command is to go on once --skip-bad is added.
+            "filters": replace(config.filters, skip_bad=False),
             "part_size": config.part_size,
         }
     )
@@ -259,15 +263,27 @@ def _options(config: EmbedConfig) -> dict[str, Any]:
 
 
 def _before(target: Run, replacing: bool) -> Manifest | None:
-    """What is there; a manifest that cannot be read is no obstacle to replacing it."""
+    """What is there that could be lost, if anything; a manifest that cannot be read is no obstacle to replacing it."""
     if not target.exists():
         return None
     try:
-        return target.manifest()
+        before = target.manifest()
     except Mistake:
         if replacing:
             return None
         raise
+    step = before.steps.get("embed")
+    nothing_finished = step is not None and step.state != "done" and not any(target.staging.glob("part-*.parquet"))
+    return None if nothing_finished else before
+
+
+def _with_query_prompt(target: Run, manifest: Manifest, asked: str | None) -> Manifest:
+    """Another query prompt changes no document's vectors, so that it is only recorded."""
+    if asked is None or asked == manifest.model["query_prompt"]:
+        return manifest
+    manifest = replace(manifest, model={**manifest.model, "query_prompt": asked})
+    target.write_manifest(manifest)
+    return manifest
 
 
 def _other_inputs(before: Manifest, name: str) -> Mistake:

@@ -70,13 +70,13 @@ class Lines:
     """A line now and then, for a log that nobody watches."""
 
     def __init__(self, stream: TextIO, every: float = 15.0) -> None:
-        self._stream, self._every, self._last = stream, every, -float("inf")
+        self._stream, self._every, self._last, self._ended = stream, every, -float("inf"), False
 
     def show(self, report: Report) -> None:
         now = time.monotonic()
-        if now - self._last < self._every and report.fraction != 1.0:
+        if now - self._last < self._every and (report.fraction != 1.0 or self._ended):
             return
-        self._last = now
+        self._last, self._ended = now, report.fraction == 1.0
         done = "" if report.fraction is None else f"{report.fraction:.0%} · "
         print(f"{report.step} {done}{report.sentence}", file=self._stream, flush=True)
 
@@ -128,12 +128,17 @@ class Meter:
     def seconds(self) -> float:
         return time.monotonic() - self._started
 
+    def restart(self) -> None:
+        """Time that has passed does not count as work."""
+        self._started = time.monotonic()
+
     def skip(self, documents: int, fraction: float | None, message: str) -> None:
         """``documents`` were there already."""
         self._documents += documents
         self._fraction = fraction
         self._first_fraction = fraction or 0.0
-        self._started, self._tokens = time.monotonic(), 0
+        self._tokens = 0
+        self.restart()
         self._show(message)
 
     def work(self, documents: int, tokens: int, fraction: float | None) -> None:
