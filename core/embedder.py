@@ -118,7 +118,7 @@ class Embedder:
         tokens = Tokens(
             tokenizer,
             choose_max_tokens(config.max_tokens, preset.max_tokens or card.max_tokens, model, tokenizer),
-            need_begin=extractor.family.needs_begin_token,
+            need_begin=extractor.family.needs_begin_token or (pooling == "last" and card.adds_begin),
             need_end=pooling == "last" and (preset.need_end or card.adds_end),
         )
         shape = extractor.shape

@@ -19,8 +19,9 @@ class ModelCard:
     max_tokens: int | None = None
     prompt: str | None = None
     query_prompt: str | None = None
+    adds_begin: bool = False
     adds_end: bool = False
-    """The tokenizer's configuration promises an end-of-sequence token."""
+    """The tokenizer's configuration promises a begin- or end-of-sequence token."""
     later_modules: tuple[str, ...] = ()
     """What sentence-transformers applies after pooling, beside normalising: stage 3 is before it."""
 
@@ -46,6 +47,7 @@ def read_model_card(folder: Path, pooling: str | None = None) -> ModelCard:
         max_tokens=(_read(folder / "sentence_bert_config.json") or {}).get("max_seq_length"),
         prompt=named.get("document", named.get("passage", named.get(prompts.get("default_prompt_name") or ""))),
         query_prompt=named.get("query"),
+        adds_begin=bool(tokenizer.get("add_bos_token")),
         adds_end=bool(tokenizer.get("add_eos_token")),
         later_modules=tuple(later),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from core.presets import PRESETS
 from core.store import Run
 from precompute.embed import EmbedResult
 from precompute.progress import clock
@@ -34,4 +35,6 @@ def summary(run: Run, result: EmbedResult) -> str:
     if counts["truncated"]:
         lines.append(f"  {counts['truncated']:,} documents were cut to {model['max_tokens']} tokens (--max-tokens).")
     lines += [f"  {note}" for note in model["notes"]]
+    if preset := PRESETS.get(model["name"]):
+        lines.append(f"  Licence of the model: {preset.licence}.")
     return "\n".join(lines)

@@ -124,6 +124,7 @@ def test_a_folder_that_says_nothing(tmp_path: Path) -> None:
         "max_tokens": None,
         "prompt": None,
         "query_prompt": None,
+        "adds_begin": False,
         "adds_end": False,
         "later_modules": (),
     }
@@ -150,8 +151,8 @@ def test_prompts(tmp_path: Path, prompts: dict[str, Any], document: str | None, 
 
 def test_length_and_end_token(tmp_path: Path) -> None:
     write(tmp_path, sentence_bert_config={"max_seq_length": 77, "do_lower_case": False})
-    write(tmp_path, tokenizer_config={"add_eos_token": True})
-    assert read_model_card(tmp_path) == ModelCard(max_tokens=77, adds_end=True)
+    write(tmp_path, tokenizer_config={"add_bos_token": True, "add_eos_token": True})
+    assert read_model_card(tmp_path) == ModelCard(max_tokens=77, adds_begin=True, adds_end=True)
     write(tmp_path, sentence_bert_config={"max_seq_length": None}, tokenizer_config={"add_eos_token": False})
     assert read_model_card(tmp_path) == ModelCard()
 
@@ -428,15 +429,16 @@ def test_positions_that_start_after_the_padding_index(tmp_path: Path) -> None:
     assert (result.tokens.tolist(), result.truncated.tolist()) == ([102], [True])
 
 
-@pytest.mark.parametrize("promised", [True, False])
-def test_promised_end_token_reaches_the_model(tmp_path: Path, promised: bool) -> None:
-    folder = save_model(tmp_path / "tiny-mistral", "mistral", "<s> $A")
+@pytest.mark.parametrize("begin", [True, False])
+@pytest.mark.parametrize("end", [True, False])
+def test_promised_tokens_that_the_tokenizer_drops_reach_the_model(tmp_path: Path, begin: bool, end: bool) -> None:
+    folder = save_model(tmp_path / "tiny-mistral", "mistral", "$A")
     config = json.loads((folder / "tokenizer_config.json").read_text())
-    write(folder, tokenizer_config={**config, "add_eos_token": promised})
+    write(folder, tokenizer_config={**config, "add_bos_token": begin, "add_eos_token": end})
     with_card(folder, flags("lasttoken"), 6)
     result = load(folder).embed(["cat sat", "cat sat on a mat plain"])
-    assert result.tokens.tolist() == ([4, 8] if promised else [3, 7])
-    ids = [1, 7, 8, 2] if promised else [1, 7, 8]
+    assert result.tokens.tolist() == [2 + begin + end, 6 + begin + end]
+    ids = [1] * begin + [7, 8] + [2] * end
     with torch.inference_mode():
         wanted = AutoModel.from_pretrained(folder).eval()(input_ids=torch.tensor([ids])).last_hidden_state[0, -1]
     np.testing.assert_allclose(result.output[0], wanted.numpy(), atol=1e-5)
