@@ -164,7 +164,7 @@ class Run:
             self.folder.mkdir(parents=True, exist_ok=True)
             file = self._lock_path.open("w")
         except OSError as error:
-            raise write_mistake(self._lock_path, error) from error
+            raise write_mistake(self.folder, error) from error
         with file:
             for tries_left in range(9, -1, -1):  # whoever only asks, in is_locked, holds it for a moment
                 try:

@@ -26,7 +26,7 @@ def summary(run: Run, result: EmbedResult) -> str:
         f"{run.name}: {manifest.corpus['documents']:,} documents × {model['heads']} heads × {len(manifest.stages)} "
         f"stages by {model['name']}, layer {model['layer']}, {model['pooling']} pooling."
     ]
-    pace = f"{counts['tokens']:,} tokens in {clock(step.seconds)}"
+    pace = f"Texts of {counts['tokens']:,} tokens in {clock(step.seconds)}"
     if result.parts_kept:
         pace += f" ({result.parts_kept} of {counts['parts']} parts were there from before)"
     lines.append(f"  {pace}; {run.bytes() / 1e6:,.1f} MB in the cache, vectors as {manifest.vectors['dtype']}.")

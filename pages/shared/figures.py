@@ -46,7 +46,7 @@ def head_vectors_figure(vectors: np.ndarray, chosen: int, theme: str) -> go.Figu
             xgap=1 if dims <= 64 else 0,
             ygap=1,
             hovertemplate="head %{y}, number %{x} of " + str(dims) + "<br>%{z:.3f}<extra></extra>",
-            colorbar={"thickness": 10, "outlinewidth": 0, "tickformat": ".2g", "len": 1, "y": 0.5},
+            colorbar={"thickness": 10, "outlinewidth": 0, "tickformat": ".2~g", "len": 1, "y": 0.5},
         )
     )
     figure.add_shape(
