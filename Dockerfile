@@ -20,7 +20,7 @@ ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 HEADSC
 WORKDIR /app
 COPY --chown=root:root . .
 RUN mkdir /cache && chown headscope /cache
-USER headscope
+USER 10001
 # A container that is started with nothing shows something.
 RUN python -m precompute all demo --progress lines
 VOLUME /cache
