@@ -50,6 +50,17 @@ def huge_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _save_model(tmp_path_factory.mktemp("models") / "huge", seed=0, layers=1, overflow=True)
 
 
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """Models this small lose a hundredfold to threads that wait for each other on a busy machine."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="session")
 def demo_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache with the demo run, by the real default model."""

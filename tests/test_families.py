@@ -3,7 +3,7 @@ at a time, without padding, masks or hooks on the projection."""
 
 import copy
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,14 +26,7 @@ LAYERS = 3
 VOCABULARY = 64
 LENGTHS = (9, 5, 1, 12, 7)
 
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """Models this small lose a hundredfold to threads that wait for each other on a busy machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 # The families, and where each keeps its values

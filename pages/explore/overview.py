@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from pages.explore.overview_parts import empty_cache, facts, half_built, one_head, run_table
+from pages.explore.overview_parts import facts, one_head, run_table
+from pages.shared.empty_states import empty_cache, half_built
 from pages.shared.sidebar import choose_run
 
 state = choose_run()

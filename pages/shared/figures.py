@@ -6,9 +6,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 FONT = "Inter, 'Segoe UI', 'Helvetica Neue', 'Noto Sans', sans-serif"
-INK = {"light": "#1E2430", "dark": "#E8E6E1"}
+INK = {"light": "#10141D", "dark": "#E8E6E1"}
 GROUND = {"light": "#FCFBF8", "dark": "#14171D"}
-ACCENT = {"light": "#1E2430", "dark": "#FFFFFF"}
+ACCENT = {"light": "#10141D", "dark": "#FFFFFF"}
 # Blue low, red high, around a middle that is the page's own ground: no value, no ink.
 DIVERGING = {
     "light": [[0, "#2B5C9E"], [0.25, "#89AFD9"], [0.5, "#F4F1EA"], [0.75, "#E29A7B"], [1, "#B03A2E"]],

@@ -1,0 +1,56 @@
+"""Where there is nothing to show yet: an empty cache, or a run that is being built or was interrupted."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.shared.build import current_build, start_build
+from pages.shared.data import RunState, cache_folder
+from pages.shared.text import plain
+
+
+def empty_cache() -> None:
+    """Nothing has been computed yet: says so, and offers to."""
+    with st.container(border=True):
+        st.subheader("There is nothing to look at yet")
+        st.markdown(
+            "Headscope shows **runs**: a corpus that has been embedded once, with every head's vector kept. The demo "
+            "is a corpus of short texts on 25 topics, embedded with the small model all-MiniLM-L6-v2. It takes about a "
+            "minute on a laptop and needs no network and no GPU."
+        )
+        _build_demo()
+        st.caption("For a corpus of your own, in a terminal:")
+        st.code("python -m precompute all my-run --source my-corpus.jsonl", language="bash")
+
+
+@st.fragment(run_every=0.7)
+def _build_demo() -> None:
+    cache = cache_folder()
+    build = current_build(cache)
+    if build is not None and build.running:
+        st.progress(build.fraction, text=f"Building the demo: {build.sentence}")
+        return
+    if build is not None and not build.problem:
+        st.rerun()
+    if build is not None:
+        st.error(build.problem, icon=":material/error:")
+    if st.button("Build the demo", type="primary", icon=":material/play_arrow:"):
+        start_build(cache)
+        st.rerun(scope="fragment")
+
+
+def half_built(state: RunState) -> None:
+    """A run whose vectors are not all there."""
+    build = current_build(cache_folder())
+    if build is not None and build.running:
+        _build_demo()
+    elif state.run.is_locked():
+        st.info(f"The run {plain(state.run.name)} is being built. Come back in a while.", icon=":material/hourglass:")
+        st.button("Look again", icon=":material/refresh:")
+    else:
+        st.warning(
+            f"The run {plain(state.run.name)} was interrupted. Start the same command again; what is finished is kept.",
+            icon=":material/pause_circle:",
+        )
+        if state.run.name == "demo":
+            _build_demo()
