@@ -1,4 +1,4 @@
-"""A model from the hub, for real but for the hub: a server on loopback that speaks as much of its protocol as needed."""
+"""A model from the hub, for real but for the hub: a server on loopback speaks as much of its protocol as needed."""
 
 from __future__ import annotations
 
