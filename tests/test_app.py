@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -142,12 +143,46 @@ def test_damaged_and_interrupted_runs_are_told_apart(
     app = open_app(tmp_path, run="halfway")
     assert "was interrupted" in said(app)
     app = open_app(tmp_path, run="torn")
-    assert "is damaged. Rebuild" in said(app)
+    assert "is damaged. Rebuild" in said(app).replace("\\", "")
     assert not app.exception
     assert dict(zip(app.dataframe[0].value["run"], app.dataframe[0].value["state"], strict=True)) == {
         "halfway": "interrupted",
         "torn": "damaged",
     }
+
+
+def test_a_run_with_fewer_heads_does_not_inherit_a_head_that_it_has_not(
+    open_app: Callable[..., AppTest],
+    demo_cache: Path,
+    tiny_model: Path,
+    write_corpus: Callable[..., Path],
+    tmp_path: Path,
+) -> None:
+    from core.embedder import EmbedderConfig
+    from precompute.embed import EmbedConfig, run
+
+    cache = tmp_path / "cache"
+    shutil.copytree(demo_cache / "demo", cache / "demo")
+    source = write_corpus([{"text": f"harbour {number}"} for number in range(5)])
+    run(EmbedConfig(cache, "four-heads", str(source), EmbedderConfig(model=str(tiny_model))))
+    app = open_app(cache, head="12", doc="300", stage="2")
+    app.selectbox(key="run").select("four-heads").run()
+    assert not app.exception
+    assert not app.toast
+    assert (app.selectbox(key="head").value, app.selectbox(key="doc").value) == (1, 1)
+    assert app.segmented_control(key="stage").value == 2  # this one both have
+    assert dict(app.query_params) == {"run": "four-heads", "stage": "2"}
+
+
+@pytest.mark.parametrize("file", ["documents.parquet", "heads/stage=1/part-00000.parquet"])
+def test_a_missing_file_is_told_in_a_sentence(
+    open_app: Callable[..., AppTest], demo_cache: Path, tmp_path: Path, file: str
+) -> None:
+    shutil.copytree(demo_cache / "demo", tmp_path / "demo")
+    (tmp_path / "demo" / file).unlink()
+    app = open_app(tmp_path)
+    assert not app.exception
+    assert "Rebuild it with" in said(app)
 
 
 def test_a_run_of_one_nasty_document(

@@ -5,6 +5,7 @@ import streamlit as st
 from pages.explore.overview_parts import facts, one_head, run_table
 from pages.shared.empty_states import empty_cache, half_built
 from pages.shared.sidebar import choose_run
+from pages.shared.text import plain
 
 state = choose_run()
 
@@ -17,7 +18,7 @@ st.markdown(
 if state is None:
     empty_cache()
 elif state.manifest is None:
-    st.error(state.problem, icon=":material/error:")
+    st.error(plain(state.problem), icon=":material/error:")
 elif not state.finished:
     half_built(state)
 else:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 import streamlit as st
 
+from core.errors import Mistake
 from core.neighbours import Neighbours, nearest
 from pages.shared.cards import Card, cards, open_card
 from pages.shared.controls import choose_document, choose_head, choose_stage
@@ -63,9 +64,16 @@ def _metrics(values: dict[str, str]) -> None:
 @st.fragment
 def one_head(state: RunState) -> None:
     """One document, one head: its vector, and the documents nearest to it there and in the full embedding."""
+    st.subheader("Through one head")
+    try:
+        _one_head(state)
+    except Mistake as mistake:  # a file of the run is missing or damaged
+        st.error(plain(mistake), icon=":material/error:")
+
+
+def _one_head(state: RunState) -> None:
     assert state.manifest is not None
     shape, extra = state.manifest.shape, state.manifest.corpus["extra"]
-    st.subheader("Through one head")
     table = documents(state)
     left, right = st.columns([3, 2], gap="medium")
     with left:

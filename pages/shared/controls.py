@@ -55,8 +55,6 @@ def choose_document(table: pa.Table) -> int | None:
         st.caption(f"{len(options):,} of {len(found):,} documents are listed; search to narrow them down.")
     numbers = [doc + 1 for doc in options]
     choice_from_url("doc", numbers, numbers[0])
-    if st.session_state["doc"] not in numbers:
-        st.session_state["doc"] = numbers[0]
     number = int(
         st.selectbox("Document", numbers, key="doc", format_func=lambda number: f"{number} · {titles[number - 1]}")
     )

@@ -33,7 +33,7 @@ def _build_demo() -> None:
     if build is not None and not build.problem:
         st.rerun()
     if build is not None:
-        st.error(build.problem, icon=":material/error:")
+        st.error(plain(build.problem), icon=":material/error:")
     if st.button("Build the demo", type="primary", icon=":material/play_arrow:"):
         start_build(cache)
         st.rerun(scope="fragment")

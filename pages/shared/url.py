@@ -14,13 +14,15 @@ def choice_from_url(name: str, options: Sequence[Choice], default: Choice) -> No
     """Sets the widget of key ``name`` to what the address says, before the widget is drawn.
 
     The address wins when somebody else changed it: on arrival by a link, and after the browser's Back. Values that are
-    no option (stale, mistyped or hostile) fall back to the default, with a notice.
+    no option (stale, mistyped or hostile) fall back to the default, with a notice; so does, without one, a choice that
+    another run does not offer.
     """
     given = st.query_params.get(name)
-    if given == st.session_state.get(_written(name)) and name in st.session_state:
+    ours = given == st.session_state.get(_written(name))
+    if ours and st.session_state.get(name) in options:
         return
     found = next((option for option in options if str(option) == given), None)
-    if given is not None and found is None:
+    if found is None and not ours:
         st.toast(f"The link names a {name} that is not here; the first one is shown.", icon=":material/link_off:")
     st.session_state[name] = default if found is None else found
 
