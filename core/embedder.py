@@ -15,7 +15,7 @@ from core.device import TOKEN_BUDGETS, choose_device, choose_precision, is_out_o
 from core.errors import Mistake
 from core.extract import HeadExtractor, Rows
 from core.lengths import choose_max_tokens
-from core.locate import default_models_dir, locate
+from core.locate import ModelFiles, default_models_dir, locate
 from core.model_card import ModelCard, read_model_card
 from core.pooling import check_pooling
 from core.presets import DEFAULT_MODEL, Preset
@@ -44,6 +44,21 @@ class EmbedderConfig:
     trust_remote_code: str | None = None
     """The model's name once more: only code that was asked for by name is run."""
     models_dir: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.trust_remote_code not in (None, self.model):
+            raise Mistake(
+                f"--trust-remote-code names '{self.trust_remote_code}', but the model is '{self.model}'. "
+                "Name the model whose code is to be run."
+            )
+
+    @property
+    def trusted(self) -> bool:
+        return self.trust_remote_code is not None
+
+    def locate(self) -> ModelFiles:
+        """The model's files: found, fetched or converted, and checked."""
+        return locate(self.model, self.models_dir or default_models_dir(), self.trusted)
 
 
 @dataclass(frozen=True)
@@ -96,20 +111,14 @@ class Embedder:
         self._turn = threading.Lock()
 
     @classmethod
-    def load(cls, config: EmbedderConfig | None = None) -> Embedder:
-        """Finds, checks and loads a model."""
+    def load(cls, config: EmbedderConfig | None = None, files: ModelFiles | None = None) -> Embedder:
+        """Loads a model; ``files`` are its files where they have been located already."""
         config = config or EmbedderConfig()
-        if config.trust_remote_code not in (None, config.model):
-            raise Mistake(
-                f"--trust-remote-code names '{config.trust_remote_code}', but the model is '{config.model}'. "
-                "Name the model whose code is to be run."
-            )
-        trusted = config.trust_remote_code is not None
-        files = locate(config.model, config.models_dir or default_models_dir(), trusted)
+        files = files or config.locate()
         card = read_model_card(files.folder, config.pooling)
         device = choose_device(config.device)
         dtype = choose_precision(config.dtype, device)
-        model, tokenizer = _load(files.folder, files.name, device, dtype, trusted)
+        model, tokenizer = _load(files.folder, files.name, device, dtype, config.trusted)
         extractor = HeadExtractor(model)
         preset = files.preset or Preset(hub=None, licence="")
         pooling = check_pooling(

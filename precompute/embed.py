@@ -16,10 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.embedder import Embedded, Embedder, EmbedderConfig
+from core.embedder import Embedded, Embedder, EmbedderConfig, ModelInfo
 from core.errors import Mistake
 from core.files import remove_leftovers
-from core.locate import default_models_dir, locate
 from core.manifest import Manifest, Step, model_record
 from core.precision import fits_float16
 from core.schema import STAGED_DOCUMENTS
@@ -65,9 +64,8 @@ def run(config: EmbedConfig, progress: Progress | None = None) -> EmbedResult:
     progress = progress or Quiet()
     target = Run(config.cache, config.run)
     source = open_source(config.source)
-    models_dir = config.embedder.models_dir or default_models_dir()
-    model = locate(config.embedder.model, models_dir, config.embedder.trust_remote_code is not None)
-    inputs = _inputs(config, source.fingerprint(), model.revision)
+    model, corpus = config.embedder.locate(), source.fingerprint()
+    inputs = _inputs(config, corpus, model.revision)
     with target.lock():
         before = _before(target, config.replace)
         if before is not None and before.is_done("embed", inputs) and not config.replace:
@@ -78,9 +76,27 @@ def run(config: EmbedConfig, progress: Progress | None = None) -> EmbedResult:
         if before is not None and not going_on and not config.replace:
             raise _other_inputs(before, target.name)
         try:
-            return _Embedding(target, config, source, inputs, before if going_on else None, progress).run()
+            meter = Meter("embed", progress)
+            meter.say("loading the model")
+            embedder = Embedder.load(config.embedder, model)
+            meter.restart()
+            manifest = _begun(config, embedder.info, source.label, corpus, inputs)
+            if before is not None and going_on:
+                manifest = replace(manifest, vectors={**manifest.vectors, "dtype": before.vectors["dtype"]})
+            return _Embedding(target, config, source, embedder, manifest, going_on, meter).run()
         finally:
             progress.close()
+
+
+def _begun(config: EmbedConfig, info: ModelInfo, label: str, corpus: str, inputs: str) -> Manifest:
+    """The manifest of a run at its beginning."""
+    return Manifest(
+        model=model_record(info),
+        vectors={"dtype": "float16", "stages": list(info.shape.stages), "part_size": config.part_size},
+        corpus={"source": label, "fingerprint": corpus, "documents": 0, "extra": {}},
+        versions=versions(),
+        steps={"embed": Step(inputs, "running", _now(), options=_options(config))},
+    )
 
 
 @dataclass(frozen=True)
@@ -97,30 +113,18 @@ class _Embedding:
         target: Run,
         config: EmbedConfig,
         source: Source,
-        inputs: str,
-        before: Manifest | None,
-        progress: Progress,
+        embedder: Embedder,
+        manifest: Manifest,
+        going_on: bool,
+        meter: Meter,
     ) -> None:
-        self.target, self.config, self.inputs, self.going_on = target, config, inputs, before is not None
+        self.target, self.config, self.embedder, self.meter = target, config, embedder, meter
+        self.manifest, self.going_on = manifest, going_on
+        self.inputs = manifest.steps["embed"].fingerprint
         self.corpus = Corpus(source, config.columns, config.filters)
-        self.meter = Meter("embed", progress)
-        self.meter.say("loading the model")
-        self.embedder = Embedder.load(config.embedder)
-        self.meter.restart()
-        self.shape = self.embedder.info.shape
+        self.shape = embedder.info.shape
         self.kept = 0
         self.began = time.monotonic()
-        self.manifest = Manifest(
-            model=model_record(self.embedder.info),
-            vectors={
-                "dtype": before.vectors["dtype"] if before else "float16",
-                "stages": list(self.shape.stages),
-                "part_size": config.part_size,
-            },
-            corpus={"source": source.label, "fingerprint": source.fingerprint(), "documents": 0, "extra": {}},
-            versions=versions(),
-            steps={"embed": Step(inputs, "running", _now(), options=_options(config))},
-        )
 
     def run(self) -> EmbedResult:
         documents = self.corpus.documents()

@@ -238,7 +238,7 @@ def test_a_second_start_is_skipped_and_writes_nothing(config: EmbedConfig, done:
 
 
 def test_a_second_start_loads_no_model(config: EmbedConfig, done: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Embedder, "load", lambda _: pytest.fail("loaded"))
+    monkeypatch.setattr(Embedder, "load", lambda *_: pytest.fail("loaded"))
     assert embed.run(config).skipped
 
 
