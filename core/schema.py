@@ -55,9 +55,156 @@ def heads_schema(width: int, dtype: str) -> pa.Schema:
     return pa.schema(
         [
             pa.field("doc", pa.int32(), nullable=False),
-            pa.field("vector", pa.list_(pa.field("element", VECTOR_TYPES[dtype]), width), nullable=False),
+            _vector("vector", width, VECTOR_TYPES[dtype]),
         ]
     )
+
+
+def _figures(*names: str) -> list[pa.Field]:
+    return [pa.field(name, pa.float64()) for name in names]
+
+
+def _vector(name: str, width: int, type_: pa.DataType) -> pa.Field:
+    return pa.field(name, pa.list_(pa.field("element", type_), width), nullable=False)
+
+
+def topics_schema(widths: Mapping[int, int]) -> pa.Schema:
+    """Of topics.parquet, and of the study's original topics: names, and a vector for each stage of ``widths``."""
+    fields = [pa.field("topic", pa.string(), nullable=False), pa.field("documents", pa.int32(), nullable=False)]
+    return pa.schema(fields + [_vector(f"stage_{stage}", width, pa.float32()) for stage, width in widths.items()])
+
+
+def similarity_schema(rows: int, topics: int) -> pa.Schema:
+    """A document's similarities: ``rows`` (the full embedding, then the heads) × ``topics``."""
+    return pa.schema([pa.field("doc", pa.int32(), nullable=False), _vector("values", rows * topics, pa.float16())])
+
+
+MAP = pa.schema(
+    [
+        pa.field("doc", pa.int32(), nullable=False),
+        pa.field("head", pa.int16(), nullable=False),
+        pa.field("x", pa.float32(), nullable=False),
+        pa.field("y", pa.float32(), nullable=False),
+        pa.field("activation", pa.float32(), nullable=False),
+        pa.field("fitted", pa.bool_(), nullable=False),
+    ]
+)
+"""``head`` from 1; a point that was not fitted was placed among those that were."""
+
+_STAGE = pa.field("stage", pa.int8(), nullable=False)
+_SLICING = pa.field("slicing", pa.string(), nullable=False)
+_HEAD = pa.field("head", pa.int16(), nullable=False)
+
+ANALYSIS: dict[str, pa.Schema] = {
+    # How often the labelled topic is within the nearest 1, 5, 10; head 0 is the full embedding, null a pooling.
+    "topic_match": pa.schema(
+        [
+            _STAGE,
+            _SLICING,
+            pa.field("method", pa.string(), nullable=False),
+            pa.field("head", pa.int16()),
+            pa.field("within", pa.int8(), nullable=False),
+            *_figures("rate", "low", "high", "chance", "majority"),
+            pa.field("documents", pa.int32(), nullable=False),
+        ]
+    ),
+    "mismatches": pa.schema(
+        [
+            _STAGE,
+            pa.field("doc", pa.int32(), nullable=False),
+            pa.field("label", pa.string(), nullable=False),
+            pa.field("nearest", pa.string(), nullable=False),
+            pa.field("rank", pa.int16(), nullable=False),
+            pa.field("margin", pa.float32(), nullable=False),
+        ]
+    ),
+    # Head 0: the accuracy over all heads; a head: its recall.
+    "probe": pa.schema(
+        [
+            _STAGE,
+            _SLICING,
+            pa.field("split", pa.string(), nullable=False),
+            _HEAD,
+            *_figures("value", "low", "high", "chance"),
+            pa.field("train", pa.int32(), nullable=False),
+            pa.field("test", pa.int32(), nullable=False),
+        ]
+    ),
+    "confusion": pa.schema(
+        [
+            _STAGE,
+            _SLICING,
+            pa.field("split", pa.string(), nullable=False),
+            _HEAD,
+            pa.field("predicted", pa.int16(), nullable=False),
+            pa.field("samples", pa.int32(), nullable=False),
+        ]
+    ),
+    # Head 0 is the full embedding. Null: there are no labels, or too few.
+    "profiles": pa.schema(
+        [
+            _STAGE,
+            _SLICING,
+            _HEAD,
+            *_figures("mean", "mean_low", "mean_high", "spread", "low_percentile", "positive"),
+            *_figures("explained", "explained_by_chance", "selectivity", "selectivity_low", "selectivity_high"),
+            pa.field("topic", pa.string()),
+            *_figures("gap", "next_gap", "auc", "auc_low", "auc_high", "auc_by_name"),
+            *_figures("alignment", "alignment_low", "alignment_high", "alignment_of_random"),
+            *_figures("sparsity", "farthest", "activation", "activation_variation"),
+            pa.field("role", pa.string()),
+            pa.field("roles", pa.list_(pa.string())),
+            pa.field("because", pa.string()),
+        ]
+    ),
+    # ``position``: of the head when alike heads stand together.
+    "redundancy": pa.schema(
+        [
+            _STAGE,
+            _HEAD,
+            pa.field("other", pa.int16(), nullable=False),
+            *_figures("cka", "low", "high"),
+            pa.field("position", pa.int16(), nullable=False),
+        ]
+    ),
+    "groups": pa.schema(
+        [
+            _STAGE,
+            *_figures("within", "between", "p"),
+            pa.field("pairs_within", pa.int32(), nullable=False),
+            pa.field("pairs_between", pa.int32(), nullable=False),
+        ]
+    ),
+    "control": pa.schema(
+        [
+            _STAGE,
+            pa.field("measure", pa.string(), nullable=False),
+            *_figures("heads", "heads_low", "heads_high", "random", "random_low", "random_high", "chance"),
+        ]
+    ),
+    "topic_similarity": pa.schema(
+        [
+            _STAGE,
+            pa.field("topic", pa.string(), nullable=False),
+            pa.field("other", pa.string(), nullable=False),
+            *_figures("cosine"),
+        ]
+    ),
+    # Head 0: the map of all heads together.
+    "maps": pa.schema(
+        [
+            _STAGE,
+            _HEAD,
+            pa.field("points", pa.int32(), nullable=False),
+            pa.field("fitted", pa.int32(), nullable=False),
+            pa.field("method", pa.string(), nullable=False),
+            *_figures("perplexity"),
+            pa.field("iterations", pa.int32(), nullable=False),
+            *_figures("kl", "kept", "kept_by_chance", "follows_before", "follows"),
+        ]
+    ),
+}
+"""``analysis/<name>.parquet``."""
 
 
 def check_schema(path: Path, found: pa.Schema, expected: pa.Schema, rebuild: str) -> None:

@@ -95,6 +95,24 @@ class Run:
     def parts(self, stage: int) -> list[Path]:
         return sorted(self.part_path(stage, 0).parent.glob("part-*.parquet"))
 
+    @property
+    def topics_path(self) -> Path:
+        return self.folder / "topics.parquet"
+
+    @property
+    def original_topics_path(self) -> Path:
+        return self.folder / "analysis" / "original_topics.parquet"
+
+    def similarity_path(self, stage: int) -> Path:
+        return self.folder / "similarity" / f"stage={stage}.parquet"
+
+    def map_path(self, stage: int, by_head: bool = False) -> Path:
+        """Of all heads together, or of each head by itself."""
+        return self.folder / "map" / ("by-head" if by_head else "") / f"stage={stage}.parquet"
+
+    def analysis_path(self, name: str) -> Path:
+        return self.folder / "analysis" / f"{name}.parquet"
+
     def bytes(self) -> int:
         total = 0
         for path in self.folder.rglob("*"):

@@ -17,8 +17,12 @@ from core.embedder import EmbedderConfig
 from core.errors import Mistake, listed
 from core.pooling import POOLINGS
 from core.presets import DEFAULT_MODEL, PRESETS
+from core.probe import SAMPLES
 from core.store import Run, default_cache, open_run
-from precompute.progress import PROGRESS
+from core.topics import AUTO, LABELS, TOPIC_LISTS
+from core.tsne import LIMIT, METHODS, METRICS, MapConfig
+from precompute.progress import PROGRESS, Progress
+from precompute.summary import step_summary
 
 DONE, FAILED, MISTAKE = 0, 1, 2
 COLUMNS = ("text", "id", "title", "url", "topic")
@@ -71,10 +75,64 @@ def _embed(options: argparse.Namespace) -> int:
         part_size=options.part_size,
         replace=options.replace,
     )
-    result = embed.run(config, PROGRESS["quiet" if options.quiet else options.progress]())
+    result = embed.run(config, _progress(options))
     if not options.quiet:
         print(summary(Run(options.cache, options.run), result), file=sys.stderr)
     return DONE
+
+
+def _analyse(options: argparse.Namespace) -> int:
+    from precompute import analyse
+    from precompute.topic_vectors import TopicModel
+
+    config = analyse.AnalyseConfig(
+        cache=options.cache,
+        run=options.run,
+        topics=options.topics,
+        centre=options.centre,
+        probe_samples=options.probe_samples,
+        seed=options.analysis_seed,
+        again=options.again,
+        model=TopicModel(options.model, options.device, options.trust_remote_code),
+    )
+    result = analyse.run(config, _progress(options))
+    if not options.quiet:
+        print(step_summary(options.run, "analyse", result.manifest, result.skipped), file=sys.stderr)
+    return DONE
+
+
+def _project(options: argparse.Namespace) -> int:
+    from precompute import project
+    from precompute.project_config import ProjectConfig
+
+    config = ProjectConfig(
+        cache=options.cache,
+        run=options.run,
+        method=options.method,
+        perplexity=options.perplexity,
+        iterations=options.iterations,
+        metric=options.metric,
+        limit=options.point_limit,
+        by_head=options.by_head,
+        seed=options.analysis_seed,
+        threads=options.threads,
+        again=options.again,
+    )
+    result = project.run(config, _progress(options))
+    if not options.quiet:
+        print(step_summary(options.run, "project", result.manifest, result.skipped), file=sys.stderr)
+    return DONE
+
+
+def _report(options: argparse.Namespace) -> int:
+    from precompute.report import report
+
+    print(report(options.cache, options.run, options.json))
+    return DONE
+
+
+def _progress(options: argparse.Namespace) -> Progress:
+    return PROGRESS["quiet" if options.quiet else options.progress]()
 
 
 def _all(options: argparse.Namespace) -> int:
@@ -104,12 +162,15 @@ def _verify(options: argparse.Namespace) -> int:
     return DONE
 
 
-STEPS = ("embed",)
+STEPS = ("embed", "analyse", "project")
 """What ``all`` does, in order; a step whose inputs have not changed says so and is skipped."""
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "all": _all,
     "embed": _embed,
+    "analyse": _analyse,
+    "project": _project,
+    "report": _report,
     "status": _status,
     "verify": _verify,
 }
@@ -123,14 +184,24 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="python -m precompute", description="From a corpus to a run in the cache.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, help_text in (
-        ("all", "every step, in order; what is up to date is skipped"),
-        ("embed", "documents to head vectors at three stages"),
+    for name, help_text, options in (
+        (
+            "all",
+            "every step, in order; what is up to date is skipped",
+            (_source_options, _model_options, _analyse_options, _project_options),
+        ),
+        ("embed", "documents to head vectors at three stages", (_source_options, _model_options)),
+        ("analyse", "head vectors to similarities, probes, profiles and all tables", (_analyse_options, _found_again)),
+        ("project", "head vectors to maps", (_project_options,)),
     ):
         command = commands.add_parser(name, help=help_text, description=help_text)
         _common(command)
-        _source_options(command)
-        _model_options(command)
+        _step_options(command)
+        for add_options in options:
+            add_options(command)
+    command = commands.add_parser("report", help="the study's tables beside this run's, and what the figures say")
+    _common(command)
+    command.add_argument("--json", action="store_true", help="for machines")
     command = commands.add_parser("status", help="what is there")
     _common(command, run_optional=True)
     command.add_argument("--json", action="store_true", help="for machines")
@@ -161,8 +232,61 @@ def _source_options(command: argparse.ArgumentParser) -> None:
     group.add_argument("--skip-bad", action="store_true", help="leave out broken records, and count them")
     group.add_argument("--part-size", type=int, default=1_000, metavar="N", help="documents in a part (default: 1000)")
     group.add_argument("--replace", action="store_true", help="make a run anew that is finished or holds other inputs")
-    group.add_argument("--progress", choices=sorted(PROGRESS), default="auto")
-    group.add_argument("--quiet", action="store_true", help="no progress, no summary")
+
+
+def _step_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--progress", choices=sorted(PROGRESS), default="auto")
+    command.add_argument("--quiet", action="store_true", help="no progress, no summary")
+
+
+def _again(command: argparse.ArgumentParser) -> None:
+    """Options that both later steps have; 'all' has them once."""
+    if command.get_default("again") is None:
+        command.add_argument("--again", action="store_true", help="compute figures and maps anew, up to date or not")
+        command.add_argument("--analysis-seed", type=int, default=0, metavar="N", help="of samples, intervals and maps")
+
+
+def _analyse_options(command: argparse.ArgumentParser) -> None:
+    _again(command)
+    group = command.add_argument_group("figures")
+    group.add_argument(
+        "--topics",
+        default=AUTO,
+        help=f"what documents are compared with: {listed((AUTO, LABELS, *TOPIC_LISTS))}, or a file with a topic a line "
+        f"(default: {AUTO}, the study's 25 if no label is beyond them, else the labels)",
+    )
+    group.add_argument(
+        "--centre", action="store_true", help="subtract the corpus mean before cosines; for language models"
+    )
+    group.add_argument(
+        "--probe-samples", type=int, default=SAMPLES, metavar="N", help=f"at most (default: {SAMPLES}, the study's)"
+    )
+
+
+def _found_again(command: argparse.ArgumentParser) -> None:
+    """How ``analyse`` finds the model that made the run, to embed the topics' names."""
+    group = command.add_argument_group("model")
+    group.add_argument("--model", help="the run's own model, if it is a folder (default: by its name)")
+    group.add_argument("--device", help="cuda, mps, cpu (default: the best there is)")
+    group.add_argument("--trust-remote-code", metavar="MODEL", help="run the code that this model brings with it")
+
+
+def _project_options(command: argparse.ArgumentParser) -> None:
+    _again(command)
+    group = command.add_argument_group("maps")
+    group.add_argument("--method", choices=sorted(METHODS), default="opentsne", help="cuml needs an NVIDIA GPU")
+    group.add_argument("--perplexity", type=float, metavar="P", help="default: 30, or less where points are few")
+    group.add_argument("--iterations", type=int, default=MapConfig.iterations, metavar="N", help="default: 750")
+    group.add_argument("--metric", choices=METRICS, default=METRICS[0], help="cosine: vectors are normalised first")
+    group.add_argument(
+        "--point-limit",
+        type=int,
+        default=LIMIT,
+        metavar="N",
+        help=f"fit at most N points, by topic, and place the rest among them (default: {LIMIT})",
+    )
+    group.add_argument("--by-head", action="store_true", help="also a map for each head by itself")
+    group.add_argument("--threads", type=int, metavar="N", help="default: all; with 1 the map is the same every time")
 
 
 def _model_options(command: argparse.ArgumentParser) -> None:

@@ -26,7 +26,7 @@ class Report:
 
     @property
     def sentence(self) -> str:
-        parts = [f"{self.documents:,} documents"]
+        parts = [] if self.message and not self.documents else [f"{self.documents:,} documents"]
         if self.tokens_per_second:
             parts.append(f"{self.tokens_per_second:,.0f} tokens/s")
         if self.seconds_left is not None:
@@ -150,6 +150,11 @@ class Meter:
 
     def say(self, message: str) -> None:
         self._show(message)
+
+    def at(self, fraction: float, message: str) -> None:
+        """``fraction`` of the step is done; for work that is not counted in documents."""
+        left = self.seconds * (1 - fraction) / fraction if fraction > 0.02 else None
+        self._progress.show(Report(self._step, 0, 0.0, fraction, left, message))
 
     def _show(self, message: str = "") -> None:
         elapsed, fraction = self.seconds, self._fraction

@@ -1,11 +1,16 @@
-"""What the step ``embed`` says when it has ended."""
+"""What a step says when it has ended."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from core.manifest import Manifest
 from core.presets import PRESETS
 from core.store import Run
-from precompute.embed import EmbedResult
 from precompute.progress import clock
+
+if TYPE_CHECKING:
+    from precompute.embed import EmbedResult
 
 _LEFT_OUT = {
     "bad": "unreadable",
@@ -38,3 +43,36 @@ def summary(run: Run, result: EmbedResult) -> str:
     if preset := PRESETS.get(model["name"]):
         lines.append(f"  Licence of the model: {preset.licence}.")
     return "\n".join(lines)
+
+
+def step_summary(run: str, step: str, manifest: Manifest, skipped: bool) -> str:
+    """A line or two about one of the later steps."""
+    if skipped:
+        return f"{run}: {step} is up to date. Nothing to do."
+    return _SUMMARIES[step](run, manifest)
+
+
+def _analysed(run: str, manifest: Manifest) -> str:
+    step, documents = manifest.steps["analyse"], manifest.corpus["documents"]
+    counts = step.counts
+    lines = [
+        f"{run}: {len(manifest.stages)} stages analysed in {clock(step.seconds)}, {counts['topics']} topics, "
+        f"{counts['labelled']:,} of {documents:,} documents labelled. See 'python -m precompute report {run}'."
+    ]
+    if counts["label_not_a_topic"]:
+        lines.append(f"  {counts['label_not_a_topic']:,} labels are not in the list of topics and count as none.")
+    if not counts["labelled"]:
+        lines.append("  Without labels there is no topic match, no head profile and no heat map; the rest is there.")
+    return "\n".join(lines)
+
+
+def _projected(run: str, manifest: Manifest) -> str:
+    step = manifest.steps["project"]
+    counts = step.counts
+    line = f"{run}: maps of {counts['points']:,} points at {len(manifest.stages)} stages in {clock(step.seconds)}"
+    if counts["placed"]:
+        line += f"; {counts['fitted']:,} were fitted, a sample by topic, and the others placed among them"
+    return line + "."
+
+
+_SUMMARIES = {"analyse": _analysed, "project": _projected}

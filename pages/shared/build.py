@@ -39,7 +39,7 @@ class Build:
             except ValueError:
                 continue
             self.fraction = report["fraction"] or 0.0
-            self.sentence = report["sentence"]
+            self.sentence = f"{report['step']}: {report['sentence']}"
         said = self._process.communicate()[1].strip().splitlines()
         if self._process.returncode:
             self.problem = said[-1].removeprefix("headscope: ") if said else "The job ended without saying why."

@@ -1,0 +1,100 @@
+"""Runs with planted vectors, written to a cache without any model: for benchmarks and tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from core.embedder import Embedded
+from core.manifest import Manifest, Step
+from core.schema import DOCUMENTS
+from core.shape import ModelShape
+from core.store import Run, write_part, write_table
+from precompute.fingerprint import part_digest
+from precompute.topic_vectors import TopicModel
+
+EMBEDDED = "planted"
+"""The fingerprint of the step 'embed' of such a run."""
+
+
+def write_run(
+    cache: Path,
+    name: str,
+    shape: ModelShape,
+    vectors: Callable[[int, int, int], np.ndarray],
+    labels: Sequence[str | None],
+    part_size: int = 1_000,
+    stages: tuple[int, ...] = (1, 2, 3),
+    dtype: str = "float16",
+) -> Run:
+    """A finished run; ``vectors(stage, first, count)`` gives ``[doc, width]`` of the documents from ``first`` on."""
+    run, count = Run(cache, name), len(labels)
+    ids, texts = [f"d{doc}" for doc in range(count)], [f"Document {doc}." for doc in range(count)]
+    for number, first in enumerate(range(0, count, part_size)):
+        docs = np.arange(first, min(first + part_size, count), dtype=np.int32)
+        digest = part_digest(EMBEDDED, ((ids[doc], texts[doc]) for doc in docs))
+        for stage in stages:
+            write_part(run.part_path(stage, number), docs, vectors(stage, first, len(docs)), dtype, digest)
+    columns: dict[str, Any] = {
+        "doc": np.arange(count, dtype=np.int32),
+        "id": ids,
+        "title": texts,
+        "text": texts,
+        "url": [None] * count,
+        "tokens": [3] * count,
+        "truncated": [False] * count,
+        "topic": list(labels),
+        "label_source": [None if label is None else "column" for label in labels],
+        "label_score": [None] * count,
+    }
+    write_table(run.documents_path, pa.table(columns, schema=DOCUMENTS), EMBEDDED)
+    model = {
+        "name": "planted",
+        "revision": "planted",
+        "layer": shape.layers,
+        "pooling": "mean",
+        "prompt": "",
+        "query_prompt": "",
+        "max_tokens": 128,
+        "dtype": "float32",
+        "notes": [],
+        **asdict(shape),
+    }
+    manifest = Manifest(
+        model=model,
+        vectors={"dtype": dtype, "stages": list(stages), "part_size": part_size},
+        corpus={"source": "planted", "fingerprint": "planted", "documents": count, "extra": {}},
+        versions={},
+        steps={"embed": Step(EMBEDDED, "done", "2026-01-01T00:00:00+00:00", counts={"parts": -(-count // part_size)})},
+    )
+    run.write_manifest(manifest)
+    return run
+
+
+class PlantedTopics(TopicModel):
+    """Gives each topic's name the vectors that were planted for it, instead of asking a model; others get noise."""
+
+    def __init__(self, shape: ModelShape, planted: Mapping[int, Mapping[str, np.ndarray]]) -> None:
+        """``planted[stage][topic]`` is ``[width]``."""
+        super().__init__()
+        object.__setattr__(self, "_shape", shape)
+        object.__setattr__(self, "_planted", planted)
+
+    def load(self, manifest: Manifest) -> Any:
+        return self
+
+    def embed(self, texts: Sequence[str]) -> Embedded:
+        shape: ModelShape = self._shape  # type: ignore[attr-defined]
+        chance = np.random.default_rng(1)
+        rows = []
+        for stage in (1, 2, 3):
+            noise = chance.normal(size=(len(texts), shape.width(stage))).astype(np.float32)
+            known = self._planted.get(stage, {})  # type: ignore[attr-defined]
+            rows.append(np.stack([known.get(text, noise[row]) for row, text in enumerate(texts)]).astype(np.float32))
+        nothing = np.zeros(len(texts), dtype=np.int32)
+        return Embedded(rows[0][None], rows[1][None], rows[2], nothing, nothing.astype(bool))

@@ -1,0 +1,74 @@
+"""95 % intervals by resampling documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+RESAMPLES = 1_000
+_LOW, _HIGH = 2.5, 97.5
+_CHUNK = 20_000_000
+"""Numbers of a chunk of resamples: the memory that an interval takes does not grow with the resamples."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """``value`` with the 95 % interval from ``low`` to ``high``; all of the same shape."""
+
+    value: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def resamples(docs: int, count: int = RESAMPLES, seed: int = 0) -> Iterator[np.ndarray]:
+    """How often each document is drawn, ``[resample, doc]`` in float32, some resamples at a time."""
+    chance = np.random.default_rng(seed)
+    step = max(1, min(count, _CHUNK // max(docs, 1)))
+    for start in range(0, count, step):
+        rows = min(step, count - start)
+        drawn = chance.integers(docs, size=(rows, docs)) + np.arange(rows)[:, None] * docs
+        yield np.bincount(drawn.ravel(), minlength=rows * docs).reshape(rows, docs).astype(np.float32)
+
+
+def ratios(sums: np.ndarray, weights: np.ndarray, seed: int = 0) -> Interval:
+    """``sums[doc, column]`` over ``weights[doc, column]``, both added up over documents; percentile interval.
+
+    With weights of 1 it is the mean over documents; with counts, a mean over samples that come in documents.
+    """
+    sums, weights = sums.astype(np.float32, copy=False), weights.astype(np.float32, copy=False)
+    drawn = [_divided(counts @ sums, counts @ weights) for counts in resamples(len(sums), seed=seed)]
+    low, high = np.nanpercentile(np.concatenate(drawn), [_LOW, _HIGH], axis=0)
+    value = _divided(sums.sum(axis=0, dtype=np.float64), weights.sum(axis=0, dtype=np.float64))
+    return Interval(value, low, high)
+
+
+def means(values: np.ndarray, seed: int = 0) -> Interval:
+    """The mean of ``values[doc, column]`` over documents."""
+    return ratios(values, np.ones_like(values, dtype=np.float32), seed)
+
+
+def shares(hits: np.ndarray, weights: np.ndarray | None = None, seed: int = 0) -> Interval:
+    """``means`` (or ``ratios``) of hits between 0 and 1.
+
+    Where all are hits, or none, no resample differs; there the exact binomial bound takes the place of the bootstrap's.
+    """
+    found = ratios(hits, np.ones_like(hits, dtype=np.float32) if weights is None else weights, seed)
+    count = np.full(hits.shape[1], float(len(hits))) if weights is None else (weights > 0).sum(axis=0)
+    bound = 0.025 ** (1 / np.maximum(count, 1))
+    return Interval(
+        found.value,
+        np.where(found.value >= 1, np.minimum(found.low, bound), found.low),
+        np.where(found.value <= 0, np.maximum(found.high, 1 - bound), found.high),
+    )
+
+
+def basic(value: np.ndarray, drawn: np.ndarray) -> Interval:
+    """The interval of a statistic that resampling inflates: the percentiles of ``drawn[resample, …]`` mirrored."""
+    low, high = np.nanpercentile(drawn, [_LOW, _HIGH], axis=0)
+    return Interval(value, 2 * value - high, 2 * value - low)
+
+
+def _divided(sums: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    return np.divide(sums, weights, out=np.full(sums.shape, np.nan), where=weights > 0)

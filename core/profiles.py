@@ -1,0 +1,154 @@
+"""What a head does with topics: level, spread, selectivity, alignment and sparsity of its similarities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.auc import Auc, auc
+from core.bootstrap import Interval, basic, means, resamples
+
+LEAST_IN_TOPIC = 5
+"""Documents that a topic needs to be the one a head is selective for."""
+FEW = 0.02
+"""The share of documents that sparsity looks at."""
+
+
+@dataclass(frozen=True)
+class Profiles:
+    """One entry a row: the full embedding, then the heads. Similarities are those to the documents' own topics."""
+
+    mean: Interval
+    spread: np.ndarray
+    low_percentile: np.ndarray
+    """The 5th percentile over documents."""
+    positive: np.ndarray
+    """The share of documents with a similarity above 0."""
+    explained: np.ndarray
+    """How much of the variance topics explain, raw; ``explained_by_chance`` is what random topics would."""
+    explained_by_chance: float
+    selectivity: Interval
+    """The same, less what chance explains: 0 for no effect, 1 if topics explain all."""
+    topic: np.ndarray
+    """The topic with the largest gap to the rest, as an index; -1 where no topic has enough documents."""
+    gap: np.ndarray
+    next_gap: np.ndarray
+    auc: Auc
+    """Of that topic's documents against the rest, by the similarity to their own topics: 0.5 is chance."""
+    alignment: Interval
+    """Rank correlation with the full embedding's similarities, within topics."""
+    sparsity: np.ndarray
+    """The share of all squared deviation from the median that the 2 % farthest documents have."""
+    farthest: np.ndarray
+    """The largest deviation from the median."""
+
+
+def profiles(own: np.ndarray, labels: np.ndarray, topics: int, seed: int = 0) -> Profiles:
+    """From ``own[doc, 1 + head]``, similarities to the own topic, and ``labels[doc]`` of the labelled documents."""
+    own = own.astype(np.float32, copy=False)
+    counts = np.bincount(labels, minlength=topics)
+    gaps = _gaps(own, labels, counts)
+    order = np.argsort(-gaps, axis=0, kind="stable")
+    rows = np.arange(own.shape[1])
+    found = np.isfinite(gaps).any(axis=0)
+    topic = np.where(found, order[0], -1)
+    deviation = np.abs(own - np.median(own, axis=0))
+    return Profiles(
+        mean=means(own, seed),
+        spread=own.std(axis=0),
+        low_percentile=np.percentile(own, 5, axis=0),
+        positive=(own > 0).mean(axis=0),
+        explained=_explained(own, labels, counts),
+        explained_by_chance=_by_chance(len(own), int((counts > 0).sum())),
+        selectivity=_selectivity(own, labels, counts, seed),
+        topic=topic,
+        gap=np.where(found, gaps[order[0], rows], np.nan),
+        next_gap=np.where(found, gaps[order[1], rows], np.nan) if topics > 1 else np.full(len(rows), np.nan),
+        auc=Auc.stacked([auc(own[:, row], labels == topic[row]) for row in rows]),
+        alignment=_alignment(own, labels, seed),
+        sparsity=_sparsity(deviation),
+        farthest=deviation.max(axis=0),
+    )
+
+
+def _gaps(own: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """``[topic, row]``: the mean of a topic's documents less that of the rest; -inf for topics with few documents."""
+    sums = np.zeros((len(counts), own.shape[1]))
+    np.add.at(sums, labels, own)
+    rest = len(own) - counts
+    enough = (counts >= LEAST_IN_TOPIC) & (rest > 0)
+    gaps = np.full(sums.shape, -np.inf)
+    inside = sums[enough] / counts[enough, None]
+    gaps[enough] = inside - (sums.sum(axis=0) - sums[enough]) / rest[enough, None]
+    return gaps
+
+
+def _by_chance(docs: int, topics: int) -> float:
+    return (topics - 1) / (docs - 1) if docs > 1 else float("nan")
+
+
+def _explained(own: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Between-topic over total sum of squares, ``[row]``; 0 where nothing varies."""
+    centred = own - own.mean(axis=0, dtype=np.float64)
+    sums = np.zeros((len(counts), own.shape[1]))
+    np.add.at(sums, labels, centred)
+    total = (centred**2).sum(axis=0)
+    between = (sums**2 / np.maximum(counts, 1)[:, None]).sum(axis=0)
+    return np.divide(between, total, out=np.zeros_like(total), where=total > 1e-12 * len(own))
+
+
+def _adjusted(explained: np.ndarray, docs: int, topics: np.ndarray | int) -> np.ndarray:
+    return 1 - (1 - explained) * (docs - 1) / np.maximum(docs - topics, 1)
+
+
+def _selectivity(own: np.ndarray, labels: np.ndarray, counts: np.ndarray, seed: int) -> Interval:
+    """Epsilon-squared with its interval over resampled documents."""
+    docs, present = len(own), np.flatnonzero(counts)
+    value = _adjusted(_explained(own, labels, counts), docs, len(present))
+    centred = (own - own.mean(axis=0)).astype(np.float32)
+    members = [np.flatnonzero(labels == topic) for topic in present]
+    drawn = []
+    for times in resamples(docs, seed=seed):
+        sums, sizes = [], []
+        for docs_of_topic in members:
+            mine = times[:, docs_of_topic]
+            sums.append(mine @ centred[docs_of_topic])
+            sizes.append(mine.sum(axis=1))
+        sum_, size = np.stack(sums, axis=1), np.stack(sizes, axis=1)[:, :, None]  # [resample, topic, row]
+        middle = sum_.sum(axis=1) ** 2 / docs
+        between = np.divide(sum_**2, size, out=np.zeros_like(sum_), where=size > 0).sum(axis=1) - middle
+        total = times @ centred**2 - middle
+        share = np.divide(between, total, out=np.zeros_like(total), where=total > 1e-9 * docs)
+        drawn.append(_adjusted(share, docs, (size > 0).sum(axis=1)))
+    found = basic(value, np.concatenate(drawn))
+    return Interval(value, np.minimum(found.low, value), np.clip(found.high, value, 1))
+
+
+def _alignment(own: np.ndarray, labels: np.ndarray, seed: int) -> Interval:
+    """Spearman's correlation with row 0, of ranks taken within each topic and pooled over topics."""
+    from scipy.stats import rankdata
+
+    ranked = np.zeros_like(own)
+    for topic in np.unique(labels):
+        docs = np.flatnonzero(labels == topic)
+        ranks = rankdata(own[docs], axis=0)
+        ranked[docs] = (ranks - ranks.mean(axis=0)) / len(docs)
+    products = np.concatenate([ranked * ranked[:, :1], ranked**2], axis=1).astype(np.float32)
+    rows = own.shape[1]
+
+    def correlation(sums: np.ndarray) -> np.ndarray:
+        together, square = sums[..., :rows], sums[..., rows:]
+        scale = np.sqrt(np.maximum(square * square[..., :1], 0))
+        return np.divide(together, scale, out=np.zeros_like(together), where=scale > 0)
+
+    drawn = np.concatenate([correlation(times @ products) for times in resamples(len(own), seed=seed)])
+    low, high = np.percentile(drawn, [2.5, 97.5], axis=0)
+    return Interval(correlation(products.sum(axis=0, dtype=np.float64)), low, high)
+
+
+def _sparsity(deviation: np.ndarray) -> np.ndarray:
+    few = max(1, round(FEW * len(deviation)))
+    squares = np.sort(deviation.astype(np.float64) ** 2, axis=0)[::-1]
+    total = squares.sum(axis=0)
+    return np.divide(squares[:few].sum(axis=0), total, out=np.zeros_like(total), where=total > 1e-12 * len(deviation))

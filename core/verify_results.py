@@ -1,0 +1,82 @@
+"""Are the figures and maps of a run whole? The part of ``verify`` for the steps after ``embed``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from core.errors import Mistake
+from core.manifest import Manifest
+from core.results import read_analysis, read_map, read_similarity, read_topics
+from core.schema import ANALYSIS
+from core.store import Run, digest_of
+
+Check = tuple[str, Path, Callable[[], object]]
+"""The step that made a file, the file, and what reads it whole or raises a Mistake."""
+
+
+def check_results(run: Run, manifest: Manifest) -> Iterator[tuple[Path, str]]:
+    """Each file of the steps that are done, with what is wrong with it, if anything is."""
+    for path, read in ((run.topics_path, False), (run.original_topics_path, True)):
+        if manifest.is_done("analyse"):
+            yield path, _problem(partial(read_topics, run, read))
+    for step, path, read_whole in (*_figures(run, manifest), *_maps(run, manifest)):
+        if manifest.is_done(step):
+            problem = _problem(read_whole)
+            if not problem and digest_of(path) != manifest.steps[step].fingerprint:
+                name = f"{path.parent.name}/{path.name}"
+                remedy = f"python -m precompute {step} {run.name} --again"
+                problem = f"{name} was made from other inputs than the manifest says. Rebuild it with '{remedy}'."
+            yield path, problem
+
+
+def _figures(run: Run, manifest: Manifest) -> Iterator[Check]:
+    if step := manifest.steps.get("analyse"):
+        topics = int(step.counts.get("topics", 0))
+        for stage in manifest.stages:
+            yield "analyse", run.similarity_path(stage), partial(_similarity, run, manifest, stage, topics)
+    for name in ANALYSIS:
+        yield "project" if name == "maps" else "analyse", run.analysis_path(name), partial(read_analysis, run, name)
+
+
+def _maps(run: Run, manifest: Manifest) -> Iterator[Check]:
+    if step := manifest.steps.get("project"):
+        for stage in manifest.stages:
+            for by_head in (False, True) if step.options.get("by_head") else (False,):
+                yield "project", run.map_path(stage, by_head), partial(_map, run, manifest, stage, by_head)
+
+
+def _similarity(run: Run, manifest: Manifest, stage: int, topics: int) -> None:
+    documents = 0
+    for values in read_similarity(run, stage, topics):
+        documents += len(values)
+        if not np.isfinite(values).all():
+            raise Mistake(
+                f"similarity/stage={stage}.parquet holds a number that is not finite. {_again('analyse', run)}"
+            )
+    if documents != manifest.corpus["documents"]:
+        raise Mistake(
+            f"similarity/stage={stage}.parquet has {documents:,} documents, not {manifest.corpus['documents']:,}. "
+            f"{_again('analyse', run)}"
+        )
+
+
+def _map(run: Run, manifest: Manifest, stage: int, by_head: bool) -> None:
+    found, expected = read_map(run, stage, by_head).num_rows, manifest.corpus["documents"] * manifest.shape.heads
+    if found != expected:
+        raise Mistake(f"map/stage={stage}.parquet has {found:,} points, not {expected:,}. {_again('project', run)}")
+
+
+def _again(step: str, run: Run) -> str:
+    return f"Rebuild it with 'python -m precompute {step} {run.name} --again'."
+
+
+def _problem(read: Callable[[], object]) -> str:
+    try:
+        read()
+    except Mistake as mistake:
+        return str(mistake)
+    return ""

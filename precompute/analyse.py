@@ -1,0 +1,141 @@
+"""The step ``analyse``: from head vectors and labels to the study's tables, a stage at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from core.manifest import Manifest
+from core.probe import SAMPLES
+from core.results import labels_of, read_topics
+from core.schema import ANALYSIS
+from core.store import Run, digest_of, open_run, write_table
+from core.topics import AUTO, choose_topics
+from precompute.analyse_stage import StageInputs, analyse_stage
+from precompute.fingerprint import fingerprint
+from precompute.progress import Meter, Progress, Quiet
+from precompute.step import StepRecord, StepResult, as_table, embedded, write_joined
+from precompute.topic_vectors import TopicModel, write_topics
+
+ALGORITHM = 1
+"""Raised whenever the same inputs give other figures."""
+TABLES = tuple(name for name in ANALYSIS if name != "maps")
+
+
+@dataclass(frozen=True)
+class AnalyseConfig:
+    cache: Path
+    run: str
+    topics: str = AUTO
+    """See core.topics.choose_topics."""
+    centre: bool = False
+    """Subtract the corpus mean before cosines: language models have high ones for unrelated texts."""
+    probe_samples: int = SAMPLES
+    seed: int = 0
+    again: bool = False
+    model: TopicModel = field(default_factory=TopicModel)
+
+
+def run(config: AnalyseConfig, progress: Progress | None = None) -> StepResult:
+    """Analyses a run; after an interruption, only the stages that are missing."""
+    progress = progress or Quiet()
+    target = open_run(config.cache, config.run)
+    with target.lock():
+        manifest = embedded(target)
+        names = target.documents(["topic"])["topic"].to_pylist()
+        topics = choose_topics(config.topics, names)
+        inputs = _inputs(config, manifest, topics, names)
+        if manifest.is_done("analyse", inputs) and not config.again:
+            return StepResult(manifest, skipped=True)
+        try:
+            return _analyse(target, config, manifest, inputs, topics, names, Meter("analyse", progress))
+        finally:
+            progress.close()
+
+
+def _analyse(
+    target: Run,
+    config: AnalyseConfig,
+    manifest: Manifest,
+    inputs: str,
+    topics: Sequence[str],
+    names: Sequence[str | None],
+    meter: Meter,
+) -> StepResult:
+    meter.at(0, "embedding the topics' names")
+    write_topics(target, manifest, topics, names, config.model)
+    record = StepRecord(target, "analyse", manifest, inputs, _options(config))
+    labels = labels_of(names, topics)
+    vectors = read_topics(target).vectors
+    staging = target.folder / "analysis" / "staging"
+    if config.again:
+        shutil.rmtree(staging, ignore_errors=True)
+    share = 1 / len(manifest.stages)
+    for number, stage in enumerate(manifest.stages):
+        if _is_there(target, staging, stage, inputs):
+            continue
+        tables = analyse_stage(
+            target,
+            StageInputs(
+                stage=stage,
+                shape=manifest.shape,
+                topics=tuple(topics),
+                topic_vectors=vectors[stage],
+                labels=labels,
+                centre=config.centre,
+                probe_samples=config.probe_samples,
+                seed=config.seed,
+                digest=inputs,
+            ),
+            lambda fraction, message, number=number, stage=stage: meter.at(  # type: ignore[misc]
+                share * (number + fraction), f"stage {stage}: {message}"
+            ),
+        )
+        for name in TABLES:
+            write_table(_fragment(staging, stage, name), as_table(tables.get(name, {}), ANALYSIS[name]), inputs)
+    for name in TABLES:
+        fragments = [_fragment(staging, stage, name) for stage in manifest.stages]
+        write_joined(target.analysis_path(name), fragments, ANALYSIS[name], inputs)
+    labelled = int((labels >= 0).sum())
+    result = record.finish(
+        {
+            "topics": len(topics),
+            "labelled": labelled,
+            "unlabelled": sum(name is None for name in names),
+            "label_not_a_topic": sum(name is not None for name in names) - labelled,
+        }
+    )
+    shutil.rmtree(staging, ignore_errors=True)
+    return result
+
+
+def _is_there(target: Run, staging: Path, stage: int, inputs: str) -> bool:
+    paths = [target.similarity_path(stage), *(_fragment(staging, stage, name) for name in TABLES)]
+    return all(digest_of(path) == inputs for path in paths)
+
+
+def _fragment(staging: Path, stage: int, name: str) -> Path:
+    return staging / f"stage={stage}" / f"{name}.parquet"
+
+
+def _inputs(config: AnalyseConfig, manifest: Manifest, topics: Sequence[str], names: Sequence[str | None]) -> str:
+    labels = hashlib.sha256("\0".join("" if name is None else f"={name}" for name in names).encode()).hexdigest()
+    return fingerprint(
+        {
+            "algorithm": ALGORITHM,
+            "embed": manifest.steps["embed"].fingerprint,
+            "labels": labels,
+            "topics": list(topics),
+            "settings": [config.centre, config.probe_samples, config.seed],
+        }
+    )
+
+
+def _options(config: AnalyseConfig) -> dict[str, object]:
+    """What was asked for, without the defaults."""
+    asked = {"centre": config.centre, "probe_samples": config.probe_samples, "seed": config.seed}
+    defaults = {"centre": False, "probe_samples": SAMPLES, "seed": 0}
+    return {key: value for key, value in asked.items() if value != defaults[key]}

@@ -1,0 +1,124 @@
+"""The step ``project``: maps of all (document, head) vectors, stage by stage, turned so that they can be compared."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pyarrow as pa
+
+from core.alignment import turn_onto
+from core.manifest import Manifest
+from core.map_quality import kept_by_chance
+from core.results import labels_of
+from core.schema import ANALYSIS, MAP
+from core.store import Run, open_run, write_table
+from core.stratify import stratified
+from core.tsne import check_perplexity
+from precompute.progress import Meter, Progress, Quiet
+from precompute.project_config import ProjectConfig
+from precompute.project_map import Made, MapMaker
+from precompute.step import Rows, StepRecord, StepResult, add, as_table, embedded
+
+
+def run(config: ProjectConfig, progress: Progress | None = None) -> StepResult:
+    """Makes a run's maps; after an interruption, only those that are missing."""
+    progress = progress or Quiet()
+    target = open_run(config.cache, config.run)
+    with target.lock():
+        manifest = embedded(target)
+        names = target.documents(["topic"])["topic"].to_pylist()
+        labels = labels_of(names, sorted({name for name in names if name is not None}))
+        inputs = config.inputs(manifest, labels)
+        if manifest.is_done("project", inputs) and not config.again:
+            return StepResult(manifest, skipped=True)
+        try:
+            return _Projection(target, config, manifest, inputs, labels, Meter("project", progress)).run()
+        finally:
+            progress.close()
+
+
+class _Projection:
+    """The maps of one run; holds what they have in common."""
+
+    def __init__(
+        self, target: Run, config: ProjectConfig, manifest: Manifest, inputs: str, labels: np.ndarray, meter: Meter
+    ) -> None:
+        self.target, self.config, self.manifest, self.inputs, self.meter = target, config, manifest, inputs, meter
+        self.labels, self.docs, self.heads = labels, len(labels), manifest.shape.heads
+        self.staging = target.folder / "map" / "staging"
+        self.maker = MapMaker(target, config, self.heads, self.docs)
+        self.done, self.maps = 0, len(manifest.stages) * (1 + (self.heads if config.by_head else 0))
+        self.judged: Rows = {}
+        # Before anything is begun: the map with the fewest points must do with this perplexity.
+        check_perplexity(config.perplexity, min(config.limit, self.docs * (1 if config.by_head else self.heads)))
+
+    def run(self) -> StepResult:
+        record = StepRecord(self.target, "project", self.manifest, self.inputs, self.config.options)
+        if self.config.again:
+            shutil.rmtree(self.staging, ignore_errors=True)
+        fitted = self._maps(by_head=False)
+        if self.config.by_head:
+            self._maps(by_head=True)
+        else:
+            shutil.rmtree(self.target.map_path(1, by_head=True).parent, ignore_errors=True)
+        write_table(self.target.analysis_path("maps"), as_table(self.judged, ANALYSIS["maps"]), self.inputs)
+        points = self.docs * self.heads
+        result = record.finish({"points": points, "fitted": fitted, "placed": points - fitted})
+        shutil.rmtree(self.staging, ignore_errors=True)
+        return result
+
+    def _maps(self, by_head: bool) -> int:
+        """The maps of all stages, each turned onto the one of the stage before, and written; returns points fitted."""
+        heads = range(1, self.heads + 1) if by_head else range(1)
+        each = 1 if by_head else self.heads
+        chosen = stratified(self.labels, max(1, self.config.limit // each), self.config.seed)
+        before: dict[int, np.ndarray] = {}
+        for stage in self.manifest.stages:
+            turned = {}
+            for head in heads:
+                made = self._made(stage, head, chosen)
+                turned[head] = self._turned(stage, head, made, before.get(head))
+            before = turned
+            self._write(stage, by_head, np.stack(list(turned.values()), axis=1).reshape(-1, 2), chosen)
+        return len(chosen) * each
+
+    def _made(self, stage: int, head: int, chosen: np.ndarray) -> Made:
+        place = f"stage {stage}" + (f", head {head}" if head else "")
+        path = self.staging / f"stage={stage}-head={head}.parquet"
+
+        def tell(fraction: float, message: str) -> None:
+            self.meter.at((self.done + fraction) / self.maps, f"{place}: {message}")
+
+        made = self.maker.make(stage, head, chosen, path, self.inputs, tell)
+        self.done += 1
+        return made
+
+    def _turned(self, stage: int, head: int, made: Made, before: np.ndarray | None) -> np.ndarray:
+        turned = turn_onto(made.coordinates, made.coordinates if before is None else before)
+        add(
+            self.judged,
+            stage=stage,
+            head=head,
+            points=len(made.coordinates),
+            method=self.config.method,
+            iterations=self.config.iterations,
+            **vars(made.verdict),
+            kept_by_chance=kept_by_chance(made.verdict.fitted),
+            follows_before=None if before is None else turned.before,
+            follows=None if before is None else turned.after,
+        )
+        return turned.coordinates
+
+    def _write(self, stage: int, by_head: bool, places: np.ndarray, chosen: np.ndarray) -> None:
+        docs = np.arange(self.docs, dtype=np.int32)
+        columns = [
+            np.repeat(docs, self.heads),
+            np.tile(np.arange(1, self.heads + 1, dtype=np.int16), self.docs),
+            places[:, 0],
+            places[:, 1],
+            self.maker.activations(stage).astype(np.float32).reshape(-1),
+            np.repeat(np.isin(docs, chosen), self.heads),
+        ]
+        table = pa.Table.from_arrays([pa.array(column) for column in columns], schema=MAP)
+        write_table(self.target.map_path(stage, by_head), table, self.inputs)

@@ -1,0 +1,73 @@
+"""What is asked of the step ``project``."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from core.errors import Mistake, listed
+from core.manifest import Manifest
+from core.tsne import LIMIT, METHODS, METRICS, MapConfig
+from precompute.fingerprint import fingerprint
+
+ALGORITHM = 1
+"""Raised whenever the same inputs give another map."""
+_SETTINGS = ("method", "perplexity", "iterations", "metric", "limit", "by_head", "seed")
+"""What decides a map; the number of threads only decides its last digits."""
+
+
+@dataclass(frozen=True)
+class ProjectConfig:
+    cache: Path
+    run: str
+    method: str = "opentsne"
+    perplexity: float | None = None
+    """None: 30, or less where points are few."""
+    iterations: int = MapConfig.iterations
+    metric: str = METRICS[0]
+    limit: int = LIMIT
+    """Points that are fitted; the rest is placed among them."""
+    by_head: bool = False
+    """Also a map for each head by itself."""
+    seed: int = 0
+    threads: int | None = None
+    """None: all there are; with 1 the map is the same every time."""
+    again: bool = False
+
+    def __post_init__(self) -> None:
+        for value, known, word in ((self.method, METHODS, "map method"), (self.metric, METRICS, "metric")):
+            if value not in known:
+                raise Mistake(f"There is no {word} '{value}'. Choose one of {listed(known)}.")
+        if self.iterations < 30:
+            raise Mistake(f"--iterations {self.iterations} is too few for a map. Give 30 or more (usual: 750).")
+        if self.limit < 4:
+            raise Mistake(f"--point-limit {self.limit} makes no sense. Give 4 or more.")
+        if self.threads is not None and self.threads < 1:
+            raise Mistake(f"--threads {self.threads} makes no sense. Give 1 or more.")
+
+    @property
+    def cores(self) -> int:
+        return self.threads or (
+            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        )
+
+    @property
+    def options(self) -> dict[str, object]:
+        """What was asked for, without the defaults."""
+        asked = {name: getattr(self, name) for name in _SETTINGS}
+        return {name: value for name, value in asked.items() if value != getattr(ProjectConfig, name)}
+
+    def inputs(self, manifest: Manifest, labels: np.ndarray) -> str:
+        """The fingerprint of all that decides which map comes out."""
+        sampled = len(labels) * manifest.shape.heads > self.limit
+        return fingerprint(
+            {
+                "algorithm": ALGORITHM,
+                "embed": manifest.steps["embed"].fingerprint,
+                "settings": [getattr(self, name) for name in _SETTINGS],
+                "labels": labels.tolist() if sampled else None,
+            }
+        )

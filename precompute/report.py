@@ -1,0 +1,122 @@
+"""``report``: the study's tables beside this run's, and what the figures say."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from pathlib import Path
+
+from core import study
+from core.findings import Finding, findings
+from core.probe import BY_DOCUMENT, BY_SAMPLE
+from core.report import Row, Tables, as_json, read_tables, topic_merges
+from core.slices import HEADS, RANDOM
+from core.stages import STAGES
+from core.store import open_run
+from core.topic_match import WITHIN
+
+_WIDTH = 110
+
+
+def report(cache: Path, name: str, for_machines: bool = False) -> str:
+    """A run's report, as text or as JSON."""
+    run = open_run(cache, name)
+    tables = read_tables(run)
+    said = findings(tables, topic_merges(run, tables.manifest.stages[-1]))
+    if for_machines:
+        found = {"run": name, **as_json(tables), "findings": [vars(finding) for finding in said]}
+        return json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False)
+    return "\n".join([*_head(name, tables), *_probe(tables), *_topic_match(tables), *_maps(tables), *_findings(said)])
+
+
+def _head(name: str, tables: Tables) -> list[str]:
+    model, corpus = tables.manifest.model, tables.manifest.corpus
+    lines = [
+        f"{name}: {corpus['documents']:,} documents ({tables.labelled:,} labelled) × {model['heads']} heads on "
+        f"{model['kv_heads']}, {model['name']}, layer {model['layer']}",
+        f"The study: {study.CITATION}; {study.MODEL}, another corpus: its figures are for orientation.",
+    ]
+    if tables.manifest.steps["analyse"].options.get("centre"):
+        lines.append("Cosines are of vectors centred by the corpus mean (--centre).")
+    return lines
+
+
+def _probe(tables: Tables) -> list[str]:
+    lines = ["", "Which head is it? Accuracy of a logistic probe (Table 1), with 95 % intervals"]
+    lines.append(f"  {'stage':<14}{'study':>7}  {'by sample':<22}{'by document':<22}{'random slices':<22}{'chance':>6}")
+    rows = 0
+    for stage in tables.manifest.stages:
+        ours = [
+            tables.one("probe", stage=stage, slicing=slicing, split=split, head=0)
+            for slicing, split in ((HEADS, BY_SAMPLE), (HEADS, BY_DOCUMENT), (RANDOM, BY_DOCUMENT))
+        ]
+        if None in ours:
+            continue
+        rows += 1
+        cells = "".join(f"{_interval(row):<22}" for row in ours if row)
+        chance = ours[0]["chance"] if ours[0] else 0
+        lines.append(f"  {_stage(stage):<14}{study.PROBE_ACCURACY[stage]:>7.3f}  {cells}{chance:>6.3f}")
+    if not rows:
+        lines.append("  not computed: the probe needs at least 5 documents and 2 heads.")
+    return lines
+
+
+def _topic_match(tables: Tables) -> list[str]:
+    lines = ["", "Is the labelled topic among the nearest? (§3.5), with 95 % intervals"]
+    if not tables.labelled:
+        return [*lines, "  not computed: no document has a topic of the list. Label them, then run 'analyse' again."]
+    header = "".join(f"{f'nearest {k}' if k > 1 else 'nearest':<24}" for k in WITHIN)
+    lines.append(f"  {'':<32}{header}")
+    cells = "".join(f"{study.TOPIC_MATCH[k]:<24.1%}" for k in WITHIN)
+    lines.append(f"  {'the study, full, stage 3':<32}{cells}")
+    for stage in tables.manifest.stages:
+        rows = tables.pick("topic_match", stage=stage, slicing=HEADS)
+        names = ["full", *dict.fromkeys(row["method"] for row in rows if row["head"] is None)]
+        shown = {name: {row["within"]: row for row in rows if row["method"] == name} for name in names}
+        best = max((row for row in rows if row["method"] == "head" and row["within"] == 1), key=lambda row: row["rate"])
+        shown[f"best head ({best['head']})"] = {row["within"]: row for row in rows if row["head"] == best["head"]}
+        for name, by_k in shown.items():
+            cells = "".join(f"{_share(by_k[k]):<24}" for k in WITHIN)
+            lines.append(f"  {f'stage {stage}, {name}':<32}{cells}")
+    first = tables.pick("topic_match", stage=tables.manifest.stages[0], slicing=HEADS, method="full")
+    lines.append(f"  {'chance':<32}" + "".join(f"{row['chance']:<24.1%}" for row in first))
+    lines.append(f"  {'always the most frequent':<32}" + "".join(f"{row['majority']:<24.1%}" for row in first))
+    return lines
+
+
+def _maps(tables: Tables) -> list[str]:
+    rows = [row for row in tables.rows.get("maps", []) if row["head"] == 0]
+    lines = ["", "Maps (Figs. 3–5)"] if rows else []
+    for row in rows:
+        placed = row["points"] - row["fitted"]
+        sampled = f", a sample fitted, {placed:,} placed" if placed else ""
+        follows = (
+            ""
+            if row["follows"] is None
+            else f"; follows the stage before: {row['follows']:.2f} (unturned {row['follows_before']:.2f})"
+        )
+        lines.append(
+            f"  {_stage(row['stage']):<14}{row['points']:,} points{sampled}; KL {row['kl']:.3f}; keeps "
+            f"{row['kept']:.0%} of the ten nearest (chance {row['kept_by_chance']:.1%}){follows}"
+        )
+    return lines
+
+
+def _findings(said: list[Finding]) -> list[str]:
+    lines = ["", "What the figures say"]
+    for finding in said:
+        lines += textwrap.wrap(finding.sentence, _WIDTH, initial_indent="  • ", subsequent_indent="    ")
+        lines += textwrap.wrap(finding.evidence, _WIDTH, initial_indent="      ", subsequent_indent="      ")
+    return lines
+
+
+def _stage(stage: int) -> str:
+    return f"{stage} {STAGES[stage].name}"
+
+
+def _interval(row: Row) -> str:
+    return f"{row['value']:.3f} ({row['low']:.3f}–{row['high']:.3f})"
+
+
+def _share(row: Row) -> str:
+    return f"{row['rate']:.1%} ({row['low']:.1%}–{row['high']:.1%})"

@@ -1,0 +1,79 @@
+"""What the steps after ``embed`` have in common: the run they work on, their record in the manifest, their tables."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core.errors import Mistake
+from core.files import remove_leftovers
+from core.manifest import Manifest, Step
+from core.store import Run, write_table
+
+Rows = dict[str, list[Any]]
+"""A table's columns, while its rows are being collected."""
+
+
+@dataclass(frozen=True)
+class StepResult:
+    manifest: Manifest
+    skipped: bool
+    """Nothing had changed since the last time."""
+
+
+class StepRecord:
+    """A step that is under way; ``finish`` makes it a finished one."""
+
+    def __init__(self, run: Run, name: str, manifest: Manifest, fingerprint: str, options: Mapping[str, Any]) -> None:
+        self._run, self._name, self._began = run, name, time.monotonic()
+        step = Step(fingerprint, "running", now(), options=options)
+        self._manifest = manifest.with_step(name, step)
+        remove_leftovers(run.folder)
+        run.write_manifest(self._manifest)
+
+    def finish(self, counts: Mapping[str, int]) -> StepResult:
+        seconds = round(time.monotonic() - self._began, 3)
+        step = replace(
+            self._manifest.steps[self._name], state="done", finished=now(), seconds=seconds, counts=dict(counts)
+        )
+        manifest = self._manifest.with_step(self._name, step)
+        self._run.write_manifest(manifest)
+        return StepResult(manifest, skipped=False)
+
+
+def embedded(run: Run) -> Manifest:
+    """The manifest of a run whose vectors are all there."""
+    manifest = run.manifest()
+    if not manifest.is_done("embed"):
+        raise Mistake(
+            f"The run '{run.name}' has not all its vectors yet. Start its 'embed' command again first, and let it end."
+        )
+    return manifest
+
+
+def add(rows: Rows, **columns: Any) -> None:
+    """One more row."""
+    for name, value in columns.items():
+        rows.setdefault(name, []).append(value)
+
+
+def as_table(rows: Rows, schema: pa.Schema) -> pa.Table:
+    """The rows in the schema's columns; a table without rows has its columns nevertheless."""
+    return pa.table({name: rows.get(name, []) for name in schema.names}, schema=schema)
+
+
+def write_joined(path: Path, fragments: list[Path], schema: pa.Schema, digest: str) -> None:
+    """The tables of all stages, one after the other."""
+    tables = [pq.read_table(fragment, schema=schema) for fragment in fragments]
+    write_table(path, pa.concat_tables(tables) if tables else schema.empty_table(), digest)
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
