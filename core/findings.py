@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from core.probe import BY_DOCUMENT, BY_SAMPLE
 from core.report import Row, Tables, TopicMerges, mean_redundancy, most_redundant
-from core.slices import HEADS
+from core.slices import HEADS, RANDOM
 from core.stages import STAGES
 
 
@@ -64,9 +65,9 @@ def _separation(tables: Tables) -> Iterator[Finding]:
         elif row["heads_low"] > row["random_high"]:
             verdict = "heads can be told apart by their vectors, better than random slices can"
         elif row["heads_high"] < row["random_low"]:
-            verdict = "slices can be told apart by their vectors, but random ones even better: it is not the heads"
+            verdict = "slices can be told apart by their vectors, but random ones even better: no finding about heads"
         else:
-            verdict = "slices can be told apart by their vectors, but random ones just as well: it is not the heads"
+            verdict = "slices can be told apart by their vectors, but random ones just as well: no finding about heads"
         yield Finding(
             "separation",
             f"At stage {stage} {verdict}.",
@@ -112,10 +113,12 @@ def _roles(tables: Tables) -> Iterator[Finding]:
             f"{role} {_heads(members)}" for role, members in sorted(by_role.items(), key=lambda item: -len(item[1]))
         ]
         first = next((row for row in rows if row["role"] == "selective"), None) or rows[0]
+        random = Counter(row["role"] for row in tables.pick("profiles", stage=stage, slicing=RANDOM) if row["role"])
+        by_chance = ", ".join(f"{role} {count}" for role, count in random.most_common()) or "none has a role"
         yield Finding(
             "roles",
             f"Roles at stage {stage}: {'; '.join(parts)}.",
-            f"for example head {first['head']}: {first['because']}",
+            f"for example head {first['head']}: {first['because']}; of as many random slices: {by_chance}",
         )
 
 

@@ -50,9 +50,14 @@ class Probe:
     test: int
 
 
+def can_probe(docs: int, heads: int) -> bool:
+    """Whether there is enough to train and test on."""
+    return docs >= _LEAST_DOCS and heads >= 2
+
+
 def choose_samples(docs: int, heads: int, most: int = SAMPLES, seed: int = 0) -> Samples:
     """Up to ``most`` pairs, the same number of documents for each head."""
-    if docs < _LEAST_DOCS or heads < 2:
+    if not can_probe(docs, heads):
         raise Mistake(
             f"The probe needs at least {_LEAST_DOCS} documents and 2 heads, and here are {docs} and {heads}. "
             "Embed more documents."

@@ -26,7 +26,7 @@ class Evidence:
     alignment: float
     alignment_low: float
     alignment_of_random: float
-    """The median of random slices: a slice of the embedding follows the whole to some extent, whatever it is."""
+    """The largest of as many random slices: a slice of the embedding follows the whole to some extent anyway."""
     sparsity: float
     farthest: float
 
@@ -81,11 +81,11 @@ RULES: dict[str, Rule] = {
     ),
     "aligned": Rule(
         "Follows the full embedding's order within topics: rank correlation at least 0.5, its interval above what "
-        "random slices reach.",
+        "any of as many random slices reaches.",
         lambda e: e.alignment >= 0.5 and e.alignment_low > e.alignment_of_random,
         lambda e: (
             f"rank correlation {e.alignment:.2f} (above {e.alignment_low:.2f}), "
-            f"random slices {e.alignment_of_random:.2f}"
+            f"random slices at most {e.alignment_of_random:.2f}"
         ),
     ),
     "general": Rule(
@@ -106,5 +106,5 @@ def verdict(evidence: Evidence) -> Verdict:
         None,
         (),
         f"no rule holds: mean {evidence.mean:.2f}, spread {evidence.spread:.2f}, best topic AUC {evidence.auc:.2f}, "
-        f"rank correlation {evidence.alignment:.2f} (random slices {evidence.alignment_of_random:.2f})",
+        f"rank correlation {evidence.alignment:.2f} (random slices at most {evidence.alignment_of_random:.2f})",
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.manifest import Manifest
-from core.probe import SAMPLES
+from core.probe import SAMPLES, can_probe, choose_samples
 from core.results import labels_of, read_topics
 from core.schema import ANALYSIS
 from core.store import Run, digest_of, open_run, write_table
@@ -65,9 +65,13 @@ def _analyse(
     names: Sequence[str | None],
     meter: Meter,
 ) -> StepResult:
+    samples = None
+    if can_probe(len(names), manifest.shape.heads):
+        samples = choose_samples(len(names), manifest.shape.heads, config.probe_samples, config.seed)
     meter.at(0, "embedding the topics' names")
     write_topics(target, manifest, topics, names, config.model)
-    record = StepRecord(target, "analyse", manifest, inputs, _options(config))
+    record = StepRecord(target, "analyse", manifest, inputs, _options(config), meter.seconds)
+    meter.restart()
     labels = labels_of(names, topics)
     vectors = read_topics(target).vectors
     staging = target.folder / "analysis" / "staging"
@@ -86,7 +90,7 @@ def _analyse(
                 topic_vectors=vectors[stage],
                 labels=labels,
                 centre=config.centre,
-                probe_samples=config.probe_samples,
+                samples=samples,
                 seed=config.seed,
                 digest=inputs,
             ),

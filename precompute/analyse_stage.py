@@ -10,9 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.auc import Histograms
-from core.errors import Mistake
 from core.files import replacing
-from core.probe import SPLITS, Samples, choose_samples, probe
+from core.probe import SPLITS, Samples, probe
 from core.redundancy import Moments
 from core.schema import DIGEST, similarity_schema
 from core.shape import ModelShape
@@ -40,7 +39,8 @@ class StageInputs:
     labels: np.ndarray
     """``[doc]``: indices of topics, -1 for none."""
     centre: bool
-    probe_samples: int
+    samples: Samples | None
+    """What the probe sees; None where there are too few documents or heads for one."""
     seed: int
     digest: str
 
@@ -71,16 +71,9 @@ class StageSums:
 
 def analyse_stage(run: Run, inputs: StageInputs, tell: Tell) -> dict[str, Rows]:
     """The rows of every table of one stage; its similarities are written on the way."""
-    try:
-        samples: Samples | None = choose_samples(
-            len(inputs.labels), inputs.shape.heads, inputs.probe_samples, inputs.seed
-        )
-    except Mistake:
-        if inputs.shape.heads > 1 and len(inputs.labels) >= 5:  # it is the number asked for that is wrong
-            raise
-        samples = None
+    samples = inputs.samples
     mean = _mean(run, inputs, tell)
-    sums = _collect(run, inputs, samples, mean, tell)
+    sums = _collect(run, inputs, mean, tell)
     tell(0.5, "head × head redundancy")
     found = {
         **tables.redundancy(inputs.stage, sums.moments.redundancy(), inputs.shape, inputs.seed),
@@ -95,14 +88,14 @@ def analyse_stage(run: Run, inputs: StageInputs, tell: Tell) -> dict[str, Rows]:
     confusion_rows: Rows = {}
     for number, slicing in enumerate(SLICINGS):
         part = sums.slices[slicing]
-        tell(0.55 + 0.05 * number, f"topic match, {slicing}")
+        tell(0.55 + 0.2 * number, f"topic match, {slicing}")
         if len(labelled):
             match_of = tables.topic_match(part.ranks, labelled, len(inputs.topics), inputs.seed)
             tables.add_topic_match(match, inputs.stage, slicing, match_of)
             control.topic_match(slicing, match_of, part.ranks)
         if samples is not None:
             for turn, split in enumerate(SPLITS):
-                tell(0.65 + 0.09 * (2 * number + turn), f"probe by {split}, {slicing}")
+                tell(0.6 + 0.2 * number + 0.075 * turn, f"probe by {split}, {slicing}")
                 probe_of = probe(part.samples, samples, split, inputs.seed)
                 tables.add_probe(probe_rows, confusion_rows, inputs.stage, slicing, split, probe_of)
                 control.probe(slicing, split, probe_of)
@@ -150,8 +143,8 @@ def _mean(run: Run, inputs: StageInputs, tell: Tell) -> np.ndarray:
     return total / docs
 
 
-def _collect(run: Run, inputs: StageInputs, samples: Samples | None, mean: np.ndarray, tell: Tell) -> StageSums:
-    heads, topics = inputs.shape.heads, len(inputs.topics)
+def _collect(run: Run, inputs: StageInputs, mean: np.ndarray, tell: Tell) -> StageSums:
+    heads, topics, samples = inputs.shape.heads, len(inputs.topics), inputs.samples
     dim = inputs.topic_vectors.shape[1] // heads
     sums = StageSums(
         slices={

@@ -140,7 +140,7 @@ def add_profiles(
             columns["activation_variation"] = max(square - mean**2, 0) ** 0.5 / mean if mean > 0 else 0.0
         if found is not None:
             columns |= _profile_columns(found, head, inputs.topics, auc_by_name, random_alignment)
-            if slicing == HEADS and head:
+            if head:  # random slices too: how often the rules hold by chance
                 role = verdict(Evidence(**{name: _or_nan(columns[name]) for name in Evidence.__dataclass_fields__}))
                 columns |= {"role": role.role, "roles": list(role.roles), "because": role.because}
         add(rows, stage=inputs.stage, slicing=slicing, head=head, **columns)
@@ -188,7 +188,7 @@ class Control:
         self._found: dict[str, dict[str, Interval]] = {}
         self._chance: dict[str, float] = {}
         self.random_alignment = float("nan")
-        """The median of the random slices; known once their profile was given."""
+        """The largest of the random slices'; known once their profile was given."""
 
     def topic_match(self, slicing: str, match: TopicMatch, found: list[np.ndarray]) -> None:
         """The mean over slices of how often one alone has the labelled topic nearest, and the best slice's."""
@@ -208,7 +208,7 @@ class Control:
         if found is None:
             return
         if slicing == RANDOM:
-            self.random_alignment = float(np.median(found.alignment.value[1:]))
+            self.random_alignment = float(found.alignment.value[1:].max())
         for name, chance in (("selectivity", 0.0), ("alignment", 0.0)):
             interval = getattr(found, name)
             value = interval.value[1:]

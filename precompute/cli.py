@@ -82,9 +82,12 @@ def _embed(options: argparse.Namespace) -> int:
 
 
 def _analyse(options: argparse.Namespace) -> int:
+    from transformers.utils import logging
+
     from precompute import analyse
     from precompute.topic_vectors import TopicModel
 
+    logging.disable_progress_bar()
     config = analyse.AnalyseConfig(
         cache=options.cache,
         run=options.run,

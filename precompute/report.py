@@ -74,7 +74,9 @@ def _topic_match(tables: Tables) -> list[str]:
         names = ["full", *dict.fromkeys(row["method"] for row in rows if row["head"] is None)]
         shown = {name: {row["within"]: row for row in rows if row["method"] == name} for name in names}
         best = max((row for row in rows if row["method"] == "head" and row["within"] == 1), key=lambda row: row["rate"])
-        shown[f"best head ({best['head']})"] = {row["within"]: row for row in rows if row["head"] == best["head"]}
+        shown[f"best of {tables.manifest.shape.heads} heads ({best['head']})"] = {
+            row["within"]: row for row in rows if row["head"] == best["head"]
+        }
         for name, by_k in shown.items():
             cells = "".join(f"{_share(by_k[k]):<24}" for k in WITHIN)
             lines.append(f"  {f'stage {stage}, {name}':<32}{cells}")

@@ -31,8 +31,17 @@ class StepResult:
 class StepRecord:
     """A step that is under way; ``finish`` makes it a finished one."""
 
-    def __init__(self, run: Run, name: str, manifest: Manifest, fingerprint: str, options: Mapping[str, Any]) -> None:
-        self._run, self._name, self._began = run, name, time.monotonic()
+    def __init__(
+        self,
+        run: Run,
+        name: str,
+        manifest: Manifest,
+        fingerprint: str,
+        options: Mapping[str, Any],
+        seconds: float = 0.0,
+    ) -> None:
+        """``seconds`` is how long the step has been at work already."""
+        self._run, self._name, self._began = run, name, time.monotonic() - seconds
         step = Step(fingerprint, "running", now(), options=options)
         self._manifest = manifest.with_step(name, step)
         remove_leftovers(run.folder)

@@ -1,0 +1,429 @@
+"""Head profiles and roles: numbers worked out by hand, and heads planted as vectors that must get their role."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from core.auc import Histograms
+from core.profiles import Profiles, profiles
+from core.roles import RULES, Evidence, verdict
+from core.shape import ModelShape
+from core.similarity import own as similarity_to_own
+from core.similarity import similarity
+from core.slices import HEADS, RANDOM, cut
+from precompute.analyse_stage import StageInputs
+from precompute.analyse_tables import add_profiles
+from precompute.step import Rows
+
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+
+TOPICS, EACH, DIM = 10, 30, 32
+LABELS = np.repeat(np.arange(TOPICS), EACH)
+PLANTED = ("selective", "general", "avoiding", "sparse", "uniform", "aligned", "noise")
+CHOSEN = 3
+"""The topic that the selective head follows."""
+
+
+def noise(chance: np.random.Generator, docs: int = len(LABELS)) -> np.ndarray:
+    """Directions at random, of about length 1."""
+    return chance.normal(size=(docs, DIM)) / DIM**0.5
+
+
+def aside(vectors: np.ndarray, topics: np.ndarray) -> np.ndarray:
+    """``vectors[doc, dim]`` without their part in the span of ``topics[topic, dim]``: all cosines to topics are 0."""
+    basis = np.linalg.qr(topics.T)[0]
+    return vectors - vectors @ basis @ basis.T
+
+
+def planted(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """``docs[doc, head, dim]`` and ``topics[topic, head, dim]``, a head for each of PLANTED."""
+    chance = np.random.default_rng(seed)
+    topics = chance.normal(size=(TOPICS, len(PLANTED), DIM))
+    topics /= np.linalg.norm(topics, axis=2, keepdims=True)
+    named = {name: topics[:, head] for head, name in enumerate(PLANTED)}
+    mine = {name: vectors[LABELS] for name, vectors in named.items()}
+    near = chance.uniform(0.2, 3, size=(len(LABELS), 1))  # how near a document is to its topic, whatever that is
+    single = np.isin(np.arange(len(LABELS)), (7, 45, 128, 201, 290))[:, None]  # of five topics; 2 % are six
+    quiet = 0.05 * noise(chance)
+    heads = {
+        "selective": np.where(LABELS[:, None] == CHOSEN, mine["selective"] + 0.5 * noise(chance), noise(chance)),
+        "general": mine["general"] + 0.8 * noise(chance),
+        "avoiding": -mine["avoiding"] + 0.8 * noise(chance),
+        "sparse": np.where(single, mine["sparse"], aside(noise(chance), named["sparse"])) + quiet,
+        # Of any length, and always at a right angle to every topic.
+        "uniform": chance.uniform(0.5, 2, size=(len(LABELS), 1)) * aside(noise(chance), named["uniform"]),
+        # Far longer than the others, so that the full embedding is this head above all.
+        "aligned": 6 * (near * mine["aligned"] + 2 * noise(chance)),
+        "noise": noise(chance),
+    }
+    docs = np.stack([heads[name] for name in PLANTED], axis=1).astype(np.float32)
+    return docs, topics.astype(np.float32)
+
+
+def table(docs: np.ndarray, topics: np.ndarray, labels: np.ndarray = LABELS) -> Rows:
+    """The columns of the table of profiles, by the way that ``analyse`` takes."""
+    heads = docs.shape[1]
+    found: dict[str, Profiles] = {}
+    names: dict[str, np.ndarray] = {}
+    for slicing in (HEADS, RANDOM):
+        values = similarity(
+            cut(docs.reshape(len(docs), -1), heads, slicing), cut(topics.reshape(len(topics), -1), heads, slicing)
+        )
+        found[slicing] = profiles(similarity_to_own(values, labels), labels, len(topics))
+        histograms = Histograms(1 + heads, len(topics))
+        histograms.add(values, labels)
+        names[slicing] = histograms.auc()
+    inputs = StageInputs(
+        stage=1,
+        shape=ModelShape(layers=1, heads=heads, kv_heads=heads, hidden=heads * DIM, head_dim=DIM),
+        topics=tuple(f"topic {number}" for number in range(len(topics))),
+        topic_vectors=topics.reshape(len(topics), -1),
+        labels=labels,
+        centre=False,
+        probe_samples=0,
+        seed=0,
+        digest="",
+    )
+    rows: Rows = {}
+    by_chance = float(np.median(found[RANDOM].alignment.value[1:]))
+    add_profiles(rows, inputs, HEADS, found[HEADS], names[HEADS], None, by_chance)
+    return rows
+
+
+@pytest.fixture(scope="module", params=[0, 1])
+def planted_table(request: pytest.FixtureRequest) -> Rows:
+    return table(*planted(request.param))
+
+
+@pytest.mark.parametrize("role", [name for name in PLANTED if name != "noise"])
+def test_every_planted_role_is_found(planted_table: Rows, role: str) -> None:
+    assert planted_table["role"][1 + PLANTED.index(role)] == role
+
+
+def test_the_selective_head_is_selective_for_its_topic(planted_table: Rows) -> None:
+    assert planted_table["topic"][1 + PLANTED.index("selective")] == f"topic {CHOSEN}"
+
+
+def test_noise_has_no_role_that_only_a_planted_head_may_have(planted_table: Rows) -> None:
+    roles = set(planted_table["roles"][1 + PLANTED.index("noise")])
+    assert not roles & {"selective", "sparse", "uniform", "avoiding", "general"}
+
+
+def test_no_planted_head_but_one_is_selective_sparse_uniform_or_avoiding(planted_table: Rows) -> None:
+    for role in ("selective", "sparse", "uniform", "avoiding"):
+        holders = [name for head, name in enumerate(PLANTED, 1) if role in planted_table["roles"][head]]
+        assert holders == [role]
+
+
+def test_the_full_embedding_has_no_role(planted_table: Rows) -> None:
+    assert planted_table["role"][0] is planted_table["because"][0] is None
+
+
+def test_every_verdict_has_its_numbers(planted_table: Rows) -> None:
+    assert all(any(letter.isdigit() for letter in because) for because in planted_table["because"][1:])
+
+
+# The rules, each at its edges.
+
+NOTHING = Evidence(
+    mean=0.05,
+    mean_low=0.04,
+    mean_high=0.06,
+    spread=0.1,
+    low_percentile=-0.1,
+    positive=0.6,
+    topic="Health",
+    gap=0.01,
+    next_gap=0.01,
+    auc=0.6,
+    auc_low=0.5,
+    auc_by_name=0.6,
+    alignment=0.2,
+    alignment_low=0.1,
+    alignment_of_random=0.15,
+    sparsity=0.14,
+    farthest=0.3,
+)
+"""Evidence for no role at all."""
+LEAST: dict[str, dict[str, float]] = {
+    # 0.75 is half as large again as 0.5, without rounding.
+    "selective": {"auc": 0.9, "auc_low": 0.8, "auc_by_name": 0.75, "gap": 0.75, "next_gap": 0.5},
+    "sparse": {"sparsity": 0.5, "farthest": 0.1},
+    "uniform": {"spread": 0.0199},
+    "avoiding": {"mean_high": -0.0001, "positive": 0.1},
+    "aligned": {"alignment": 0.5, "alignment_low": 0.3001, "alignment_of_random": 0.3},
+    "general": {"low_percentile": 0.1},
+}
+"""What just suffices for each role."""
+
+
+def test_without_evidence_there_is_no_role() -> None:
+    found = verdict(NOTHING)
+    assert found.role is None
+    assert found.roles == ()
+    assert "no rule holds" in found.because
+
+
+@pytest.mark.parametrize("role", list(RULES))
+def test_what_just_suffices_gives_the_role_and_no_other(role: str) -> None:
+    found = verdict(replace(NOTHING, **LEAST[role]))  # type: ignore[arg-type]
+    assert (found.role, found.roles) == (role, (role,))
+
+
+@pytest.mark.parametrize(
+    ("role", "short"),
+    [
+        ("selective", {"auc": 0.8999}),
+        ("selective", {"auc_low": 0.7999}),
+        ("selective", {"auc_by_name": 0.7499}),
+        ("selective", {"gap": 0.7499}),
+        ("selective", {"next_gap": 0.5001}),
+        ("selective", {"gap": 0.0499, "next_gap": 0.01}),
+        ("sparse", {"sparsity": 0.4999}),
+        ("sparse", {"farthest": 0.0999}),
+        ("uniform", {"spread": 0.02}),
+        ("avoiding", {"mean_high": 0.0}),
+        ("avoiding", {"positive": 0.1001}),
+        ("aligned", {"alignment": 0.4999}),
+        ("aligned", {"alignment_low": 0.3}),
+        ("general", {"low_percentile": 0.0999}),
+    ],
+)
+def test_what_just_falls_short_gives_no_role(role: str, short: dict[str, float]) -> None:
+    assert verdict(replace(NOTHING, **(LEAST[role] | short))).role is None  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("next_gap", [0.03, 0.0, -0.5, -np.inf])
+def test_a_gap_of_a_twentieth_is_enough_where_the_next_is_small(next_gap: float) -> None:
+    evidence = replace(NOTHING, auc=0.95, auc_low=0.9, auc_by_name=0.8, gap=0.05, next_gap=next_gap)
+    assert verdict(evidence).role == "selective"
+
+
+def test_of_two_roles_the_more_particular_comes_first() -> None:
+    both = verdict(replace(NOTHING, **LEAST["general"], **LEAST["sparse"]))  # type: ignore[arg-type]
+    assert both.role == "sparse"
+    assert both.roles == ("sparse", "general")
+    # Both reasons are told: 50 % of the deviation, and 95 % of the documents above 0.10.
+    assert "50%" in both.because
+    assert "above 0.10" in both.because
+
+
+def test_unknown_numbers_give_no_role() -> None:
+    unknown = Evidence(**dict.fromkeys(Evidence.__dataclass_fields__, float("nan")))  # type: ignore[arg-type]
+    assert verdict(unknown).roles == ()
+
+
+def test_a_head_can_be_selective_for_the_only_topic_with_enough_documents() -> None:
+    """The other topic has three documents: there is no next gap, so nothing that the gap must exceed."""
+    chance = np.random.default_rng(2)
+    labels = np.repeat([0, 1], [30, 3])
+    topics = chance.normal(size=(2, 2, DIM)).astype(np.float32)
+    docs = noise(chance, 66).reshape(33, 2, DIM).astype(np.float32)
+    docs[:30, 0] += topics[0, 0]
+    # The few documents of the other topic point away from both topics.
+    docs[30:, 0] -= topics[0, 0] + topics[1, 0]
+    rows = table(docs, topics, labels)
+    assert rows["topic"][1] == "topic 0"
+    assert rows["auc"][1] == 1
+    assert rows["role"][1] == "selective"
+
+
+# The profiles, by hand.
+
+
+def by_head(*heads: object) -> np.ndarray:
+    """``own[doc, 1 + head]``; the first given is the full embedding's row."""
+    return np.stack([np.asarray(head, dtype=np.float32) for head in heads], axis=1)
+
+
+def test_variance_explained_by_two_topics() -> None:
+    found = profiles(by_head([1, 3, 5, 7], [0, 1, 0, 1]), np.array([0, 0, 1, 1]), 2)
+    # Head of 1, 3 | 5, 7: mean 4, total 9 + 1 + 1 + 9 = 20, between 2 · (2 - 4)² + 2 · (6 - 4)² = 16.
+    # Head of 0, 1 | 0, 1: both topics have the mean ½.
+    assert found.explained == pytest.approx([0.8, 0])
+    assert found.explained_by_chance == pytest.approx(1 / 3)  # one degree of freedom of three
+    # 1 - (1 - 0.8) · 3 / 2 and 1 - 1 · 3 / 2
+    assert found.selectivity.value == pytest.approx([0.7, -0.5])
+
+
+def test_level_spread_and_share_above_zero() -> None:
+    found = profiles(by_head([-3, -1, 1, 3, 0]), np.zeros(5, dtype=int), 1)
+    assert found.mean.value == pytest.approx([0])
+    assert found.spread == pytest.approx([2])  # √((9 + 1 + 1 + 9 + 0) / 5)
+    assert found.positive == pytest.approx([2 / 5])
+    # Of the sorted five a fifth of the way from the first to the second: -3 + 0.2 · 2.
+    assert found.low_percentile == pytest.approx([-2.6])
+    assert found.farthest == pytest.approx([3])
+    # 2 % of five is at least one document: 9 of the 20.
+    assert found.sparsity == pytest.approx([9 / 20])
+
+
+def test_gaps_of_three_topics() -> None:
+    # Five documents each with 0.6, 0.3, 0: gaps 0.6 - 0.15, 0.3 - 0.3, 0 - 0.45.
+    found = profiles(by_head(np.repeat([0.6, 0.3, 0], 5)), np.repeat([0, 1, 2], 5), 3)
+    assert found.topic.tolist() == [0]
+    assert found.gap == pytest.approx([0.45])
+    assert found.next_gap == pytest.approx([0], abs=1e-6)
+    assert found.auc.value == pytest.approx([1])
+
+
+def test_random_topics_explain_nothing() -> None:
+    """The interval is one of 95 %: of twenty, four misses are all but impossible (p = 0.003 for more than three)."""
+    chance = np.random.default_rng(3)
+    found = profiles(by_head(*chance.normal(size=(20, 300))), chance.integers(6, size=300), 6).selectivity
+    assert ((found.low <= 0) & (found.high >= 0)).sum() >= 16
+    assert np.abs(found.value).max() < 0.06  # its error is about √(2 · 5) / 300 = 0.01
+    assert found.value.mean() == pytest.approx(0, abs=0.01)
+
+
+def test_topics_that_decide_all_explain_all() -> None:
+    chance = np.random.default_rng(4)
+    found = profiles(by_head(LABELS + 0.1 * chance.normal(size=len(LABELS))), LABELS, TOPICS).selectivity
+    # The variance of 0 … 9 is 8.25, that of the noise 0.01.
+    assert found.value == pytest.approx([1 - 0.01 / 8.26], abs=5e-4)
+    assert found.low > 0.99
+    assert found.value <= found.high <= 1
+
+
+def test_selectivity_does_not_grow_with_the_number_of_topics() -> None:
+    """Of 60 documents 30 random topics explain half; what is left after chance is about 0."""
+    chance = np.random.default_rng(5)
+    found = profiles(by_head(*chance.normal(size=(50, 60))), np.repeat(np.arange(30), 2), 30)
+    assert found.explained_by_chance == pytest.approx(29 / 59)
+    assert found.explained.mean() == pytest.approx(29 / 59, abs=0.04)
+    assert found.selectivity.value.mean() == pytest.approx(0, abs=0.08)
+
+
+def test_alignment_of_a_copy_a_reverse_and_noise() -> None:
+    chance = np.random.default_rng(6)
+    full, other = chance.normal(size=(2, 400))
+    found = profiles(by_head(full, 0.1 * full + 0.3, -full, other), np.repeat(np.arange(5), 80), 5).alignment
+    assert found.value[:3] == pytest.approx([1, 1, -1], abs=1e-5)
+    assert found.low[:2] == pytest.approx([1, 1], abs=1e-5)
+    assert abs(found.value[3]) < 0.15  # three times 1 / √400
+    assert found.low[3] < 0 < found.high[3]
+
+
+def test_alignment_is_within_topics() -> None:
+    """A head that follows the full embedding from topic to topic alone follows no document's order."""
+    chance = np.random.default_rng(7)
+    level = LABELS.astype(float)
+    full, head = level + 0.01 * chance.normal(size=(2, len(LABELS)))
+    assert np.corrcoef(full, head)[0, 1] > 0.99
+    assert abs(profiles(by_head(full, head), LABELS, TOPICS).alignment.value[1]) < 3 / len(LABELS) ** 0.5
+
+
+def test_sparsity_of_a_normal_sample() -> None:
+    """The tails beyond z = 2.326 have 2 · (z · density + 0.01) = 2 · (2.326 · 0.02665 + 0.01) = 0.144 of the variance."""
+    chance = np.random.default_rng(8)
+    found = profiles(by_head(*chance.normal(size=(10, 4_000))), np.zeros(4_000, dtype=int), 1)
+    assert found.sparsity.mean() == pytest.approx(0.144, abs=0.006)
+
+
+def test_sparsity_of_single_documents_is_all() -> None:
+    values = np.zeros(100)
+    values[[3, 70]] = 0.5, -0.8
+    found = profiles(by_head(values), np.arange(100) % 2, 2)
+    assert found.sparsity == pytest.approx([1])
+    assert found.farthest == pytest.approx([0.8])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("level", [0.0, 0.1, 1.0, -0.7])
+def test_a_head_that_does_not_vary(level: float) -> None:
+    varied = np.linspace(-0.5, 0.5, 40)
+    found = profiles(by_head(varied, np.full(40, level)), np.repeat([0, 1, 2, 3], 10), 4)
+    assert found.mean.value[1] == pytest.approx(level)
+    assert found.spread[1] == pytest.approx(0, abs=1e-6)
+    assert found.explained[1] == found.sparsity[1] == found.alignment.value[1] == 0
+    assert found.farthest[1] == pytest.approx(0, abs=1e-6)
+    for interval in (found.mean, found.selectivity, found.alignment, found.auc):
+        assert all(np.isfinite(part).all() for part in vars(interval).values())
+    assert found.auc.value[1] == pytest.approx(0.5)
+    assert abs(found.gap[1]) < 1e-6
+
+
+@pytest.mark.filterwarnings("error")
+def test_where_nothing_varies_at_all() -> None:
+    found = profiles(np.full((20, 3), 0.1, dtype=np.float32), np.repeat([0, 1], 10), 2)
+    assert found.alignment.value.tolist() == [0, 0, 0]
+    assert np.isfinite(found.selectivity.low).all()
+    assert np.isfinite(found.selectivity.high).all()
+
+
+@pytest.mark.xfail(strict=True, reason="a row that does not vary gets 1 - (n - 1) / (n - k) instead of 0")
+def test_no_variance_is_no_selectivity() -> None:
+    found = profiles(np.full((20, 1), 0.1, dtype=np.float32), np.repeat(np.arange(10), 2), 10)
+    assert found.selectivity.value == pytest.approx([0])
+
+
+def test_every_interval_holds_its_value() -> None:
+    chance = np.random.default_rng(9)
+    found = profiles(by_head(*chance.normal(size=(4, 200))), chance.integers(4, size=200), 4)
+    for interval in (found.mean, found.selectivity, found.alignment, found.auc):
+        assert (interval.low <= interval.value).all()
+        assert (interval.value <= interval.high).all()
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_topic_with_one_document() -> None:
+    labels = np.append(np.repeat([0, 1], 10), 2)
+    values = np.append(np.repeat([0.5, 0.1], 10), 0.9)
+    found = profiles(by_head(values), labels, 3)
+    assert found.topic.tolist() == [0]
+    # 0.5 less the mean of ten of 0.1 and one of 0.9, (1 + 0.9) / 11.
+    assert found.gap == pytest.approx([0.5 - 1.9 / 11])
+    assert found.explained == pytest.approx([1])
+
+
+@pytest.mark.parametrize(("few", "topic"), [(4, 0), (5, 2)])
+def test_a_topic_needs_five_documents_to_be_the_one(few: int, topic: int) -> None:
+    values = np.concatenate([np.full(10, 0.2), np.full(10, 0.1), np.full(few, 0.9)])
+    found = profiles(by_head(values), np.repeat([0, 1, 2], [10, 10, few]), 3)
+    assert found.topic.tolist() == [topic]
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_topic_has_enough_documents() -> None:
+    found = profiles(by_head([0.1, 0.2, 0.3, 0.4]), np.array([0, 0, 1, 1]), 2)
+    assert found.topic.tolist() == [-1]
+    assert np.isnan([found.gap[0], found.next_gap[0], found.auc.value[0]]).all()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("topics", [1, 4])
+def test_only_one_topic_is_present(topics: int) -> None:
+    """It has no rest to stand out from, and explains nothing."""
+    found = profiles(by_head(np.linspace(0, 1, 20), np.linspace(1, 0, 20)), np.full(20, topics - 1), topics)
+    assert found.topic.tolist() == [-1, -1]
+    assert found.explained == pytest.approx([0, 0], abs=1e-6)
+    assert found.explained_by_chance == 0
+    assert found.selectivity.value == pytest.approx([0, 0], abs=1e-6)
+    assert found.alignment.value == pytest.approx([1, -1], abs=1e-5)
+
+
+def test_topics_that_no_document_has_change_nothing() -> None:
+    values, labels = by_head(np.random.default_rng(10).normal(size=60)), np.repeat([0, 1, 2], 20)
+    some, more = profiles(values, labels, 3), profiles(values, labels + 2, 9)
+    assert more.topic - 2 == some.topic
+    assert more.explained_by_chance == some.explained_by_chance
+    assert more.selectivity.value == pytest.approx(some.selectivity.value)
+
+
+def test_the_same_seed_gives_the_same_interval() -> None:
+    values, labels = by_head(np.random.default_rng(11).normal(size=60)), np.repeat([0, 1, 2], 20)
+    first, second, other = (profiles(values, labels, 3, seed).selectivity for seed in (5, 5, 6))
+    assert first.low == second.low
+    assert first.low != other.low
+
+
+def test_the_interval_of_a_nearly_uniform_head_is_that_of_the_same_head_made_larger() -> None:
+    """Scale does not count: differences of 0.00001 are far above the rounding of numbers around 0."""
+    chance = np.random.default_rng(12)
+    values, labels = np.repeat([0, 1.0, 2], 40) + chance.normal(size=120), np.repeat([0, 1, 2], 40)
+    found = profiles(by_head(values, 1e-5 * values), labels, 3).selectivity
+    assert found.value[1] == pytest.approx(found.value[0], abs=1e-3)
+    assert found.low[1] == pytest.approx(found.low[0], abs=1e-3)
