@@ -8,16 +8,18 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 RUN_ARGS ?=
 
-.PHONY: help install run demo smollm2 chromium test lint bench screenshots clean
+.PHONY: help install run demo smollm2 chromium test lint bench bench-maps bench-figures screenshots clean
 
 help:
-	@echo "make run          install, build the demo, open the app"
-	@echo "make test         ruff, mypy and all tests"
-	@echo "make demo         build the demo run only"
-	@echo "make smollm2      install SmolLM2-135M, a model with grouped-query attention"
-	@echo "make bench        measure extraction against sentence-transformers"
-	@echo "make screenshots  take the README's pictures again"
-	@echo "make clean        remove the virtual environment (never the cache)"
+	@echo "make run            install, build the demo, open the app"
+	@echo "make test           ruff, mypy and all tests"
+	@echo "make demo           build the demo run only"
+	@echo "make smollm2        install SmolLM2-135M, a model with grouped-query attention"
+	@echo "make bench          measure extraction against sentence-transformers"
+	@echo "make bench-maps     measure maps against scikit-learn and openTSNE (half an hour)"
+	@echo "make bench-figures  measure the analysis of 10,000 documents (two minutes)"
+	@echo "make screenshots    take the README's pictures again"
+	@echo "make clean          remove the virtual environment (never the cache)"
 
 run: demo
 	$(BIN)/streamlit run app.py $(RUN_ARGS)
@@ -71,6 +73,12 @@ test: $(VENV)/.installed-dev $(VENV)/.installed-smollm2 chromium lint
 
 bench: $(VENV)/.installed-dev $(VENV)/.installed-smollm2
 	$(BIN)/python -m benchmarks.extract
+
+bench-maps: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.project
+
+bench-figures: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.analyse
 
 screenshots: $(VENV)/.installed-dev chromium demo
 	$(BIN)/python -m docs.screenshots

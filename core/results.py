@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 
 from core.errors import Mistake
 from core.manifest import Manifest
+from core.place import Placer
 from core.schema import ANALYSIS, MAP, check_schema, read_schema, similarity_schema, topics_schema
-from core.similarity import own
+from core.similarity import own, unit
 from core.store import Run
 
 
@@ -76,6 +77,25 @@ def read_analysis(run: Run, name: str) -> pa.Table:
 def read_map(run: Run, stage: int, by_head: bool = False) -> pa.Table:
     """A stage's map, a row a (document, head), in order of the document."""
     return _read(run.map_path(stage, by_head), MAP, _project(run))
+
+
+def read_placer(run: Run, stage: int, threads: int = 1) -> Placer:
+    """The map of a stage, ready to have new head vectors placed on it (see core/place.py).
+
+    With the metric 'cosine' the new vectors are to be normalised first, as the map's were.
+    """
+    require(run, run.manifest(), "project")
+    table, heads = read_map(run, stage), run.manifest().shape.heads
+    fitted = table["fitted"].to_numpy().reshape(-1, heads)[:, 0]
+    normalised = run.manifest().steps["project"].options.get("metric") == "cosine"
+    parts, first = [], 0
+    for part in run.vectors(stage):
+        rows = part[fitted[first : first + len(part)]].astype(np.float32)
+        parts.append(rows.reshape(len(rows) * heads, -1))
+        first += len(part)
+    vectors = np.concatenate(parts)
+    places = np.stack([table["x"].to_numpy(), table["y"].to_numpy()], axis=1)[table["fitted"].to_numpy()]
+    return Placer.of(unit(vectors) if normalised else vectors, places, threads)
 
 
 def require(run: Run, manifest: Manifest, step: str) -> None:

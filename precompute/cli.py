@@ -130,7 +130,7 @@ def _project(options: argparse.Namespace) -> int:
 def _report(options: argparse.Namespace) -> int:
     from precompute.report import report
 
-    print(report(options.cache, options.run, options.json))
+    print(report(options.cache, options.run, options.json, options.merge_threshold))
     return DONE
 
 
@@ -205,6 +205,12 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("report", help="the study's tables beside this run's, and what the figures say")
     _common(command)
     command.add_argument("--json", action="store_true", help="for machines")
+    command.add_argument(
+        "--merge-threshold",
+        type=float,
+        metavar="COSINE",
+        help="merge topics down to this mean cosine (default: down to 25 groups, as the study)",
+    )
     command = commands.add_parser("status", help="what is there")
     _common(command, run_optional=True)
     command.add_argument("--json", action="store_true", help="for machines")

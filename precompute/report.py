@@ -9,24 +9,40 @@ from pathlib import Path
 from core import study
 from core.findings import Finding, findings
 from core.probe import BY_DOCUMENT, BY_SAMPLE
-from core.report import Row, Tables, as_json, read_tables, topic_merges
+from core.report import Row, Tables, TopicMerges, as_json, read_tables, topic_merges
 from core.slices import HEADS, RANDOM
 from core.stages import STAGES
 from core.store import open_run
 from core.topic_match import WITHIN
+from core.topics import merged_into
 
 _WIDTH = 110
 
 
-def report(cache: Path, name: str, for_machines: bool = False) -> str:
-    """A run's report, as text or as JSON."""
+def report(cache: Path, name: str, for_machines: bool = False, threshold: float | None = None) -> str:
+    """A run's report, as text or as JSON; ``threshold`` is the least mean cosine of topics that are merged."""
     run = open_run(cache, name)
     tables = read_tables(run)
-    said = findings(tables, topic_merges(run, tables.manifest.stages[-1]))
+    merges = topic_merges(run, tables.manifest.stages[-1], threshold)
+    said = findings(tables, merges)
     if for_machines:
-        found = {"run": name, **as_json(tables), "findings": [vars(finding) for finding in said]}
+        found = {
+            "run": name,
+            **as_json(tables),
+            "topic_merges": {"stage": merges.stage, "threshold": merges.merges.threshold, "groups": merges.groups},
+            "findings": [vars(finding) for finding in said],
+        }
         return json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False)
-    return "\n".join([*_head(name, tables), *_probe(tables), *_topic_match(tables), *_maps(tables), *_findings(said)])
+    return "\n".join(
+        [
+            *_head(name, tables),
+            *_probe(tables),
+            *_topic_match(tables),
+            *_maps(tables),
+            *_merges(merges),
+            *_findings(said),
+        ]
+    )
 
 
 def _head(name: str, tables: Tables) -> list[str]:
@@ -101,6 +117,22 @@ def _maps(tables: Tables) -> list[str]:
             f"  {_stage(row['stage']):<14}{row['points']:,} points{sampled}; KL {row['kl']:.3f}; keeps "
             f"{row['kept']:.0%} of the ten nearest (chance {row['kept_by_chance']:.1%}){follows}"
         )
+    return lines
+
+
+def _merges(merges: TopicMerges) -> list[str]:
+    count = len(set(merges.merges.group.tolist()))
+    lines = [
+        "",
+        f"Topics (Fig. 1): FineWeb's 39 merged into {count} by their similarity at stage {merges.stage}, down to a "
+        f"mean cosine of {merges.merges.threshold:.2f}",
+    ]
+    study_group = merged_into()
+    for group in merges.groups:
+        lines += textwrap.wrap(" + ".join(group), _WIDTH, initial_indent="  ", subsequent_indent="    ")
+        theirs = dict.fromkeys(study_group[topic] for topic in group)
+        verdict = "merged by the study too" if len(theirs) == 1 else f"the study has them in {len(theirs)} topics"
+        lines.append(f"      {verdict}")
     return lines
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numba import config as numba_config
 
@@ -86,12 +86,11 @@ def repelled(here: np.ndarray, there: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 @pytest.mark.parametrize("extent", [0.001, 1, 30, 100])
 def test_the_grid_gives_the_sum_over_all_pairs(extent: float) -> None:
-    points = cloud(400, extent)
+    points = cloud(1_000, extent)
     force, potential = repelled(points, points)
     found = Grid().field(points).at(points)
     assert found.potential == pytest.approx(potential, rel=0.01)
-    error = np.linalg.norm(found.force - force, axis=1)
-    assert np.sqrt((error**2).mean()) < 0.03 * np.sqrt((force**2).sum(axis=1).mean())
+    assert np.linalg.norm(found.force - force) < 0.04 * np.linalg.norm(force)
 
 
 @pytest.mark.parametrize("shift", [0.0, 40.0])
@@ -222,14 +221,20 @@ def test_a_point_is_never_its_own_neighbour(exact: bool, kinds: int) -> None:
 
 
 def test_cells_that_hold_fewer_points_than_asked() -> None:
-    """30 points in 10 cells, 29 neighbours each: all the others, whatever cells they are in."""
+    """1,000 points in 63 cells, of which 16 are looked through: about 250 points."""
     vectors = np.random.default_rng(2).normal(size=(1_000, 3))
-    found = neighbour_graph(vectors, 990, exact=False)  # 63 cells, 16 looked through: about 250 points
+    found = neighbour_graph(vectors, 990, exact=False)
     assert (found.points >= 0).all()
     assert not (found.points == np.arange(1_000)[:, None]).any()
     assert all(len(set(row)) == 990 for row in found.points.tolist())
-    few = Index(vectors, exact=False).search(vectors[:3], 2)
-    assert few.points[:, 0].tolist() == [0, 1, 2], "the next search looks through as many cells as before"
+
+
+def test_after_a_search_through_all_cells_the_next_is_as_before() -> None:
+    vectors = np.random.default_rng(2).normal(size=(1_000, 3))
+    index = Index(vectors, exact=False)
+    before = index.search(vectors[:50], 100).points
+    index.search(vectors[:50], 990)
+    assert np.array_equal(index.search(vectors[:50], 100).points, before)
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -597,16 +602,14 @@ def test_a_shuffled_map_keeps_what_chance_keeps() -> None:
 
 
 def test_half_of_the_neighbours_kept() -> None:
-    """Pairs of clusters of six lie together on the map: of ten neighbours, five are in the point's own six."""
+    """Groups of eleven, ten neighbours each; on the map five of a group and six of the next are together, and so on."""
     chosen = np.random.default_rng(12)
-    near, far = np.repeat(np.arange(20), 6), np.tile(np.arange(20), 6)
-    vectors = np.column_stack([1_000 * near, 1_000 * far * 0]) + chosen.normal(size=(120, 2))
-    exact = [set(np.argsort(row)[1:11]) for row in distances(vectors, vectors)]
-    coordinates = vectors[:, ::-1] + 500 * chosen.normal(size=(120, 2))
-    on_map = [set(np.argsort(row)[1:11]) for row in distances(coordinates, coordinates)]
-    expected = np.mean([len(one & other) / 10 for one, other in zip(exact, on_map, strict=True)])
-    assert kept_neighbours(vectors, coordinates) == pytest.approx(expected, abs=1e-3)
-    assert 0 < expected < 1
+    groups, number = np.repeat(np.arange(20), 11), np.tile(np.arange(11), 20)
+    vectors = np.column_stack([1_000 * groups, np.zeros(220)]) + chosen.normal(size=(220, 2))
+    together = (groups + (number < 5)) % 20
+    coordinates = np.column_stack([1_000 * together, np.zeros(220)]) + chosen.normal(size=(220, 2))
+    # Of the six, each keeps the other five; of the five, the other four.
+    assert kept_neighbours(vectors, coordinates) == pytest.approx((6 * 5 + 5 * 4) / (11 * 10))
 
 
 @pytest.mark.parametrize(("points", "chance"), [(1, 1.0), (5, 1.0), (11, 1.0), (21, 0.5), (101, 0.1)])
@@ -622,7 +625,15 @@ def test_fewer_than_ten_neighbours() -> None:
 # A sample by topic
 
 
-LABELS = st.lists(st.integers(-1, 6), min_size=1, max_size=80).map(np.array)
+@st.composite
+def some_labels(draw: st.DrawFn) -> np.ndarray:
+    """Topics of very different sizes, their documents in any order; -1 is among them."""
+    sizes = draw(st.lists(st.sampled_from([1, 1, 1, 2, 3, 10, 60]), min_size=1, max_size=8))
+    labels = np.repeat(np.arange(len(sizes)) - 1, sizes)
+    return np.random.default_rng(draw(st.integers(0, 9))).permutation(labels)
+
+
+LABELS = some_labels()
 
 
 @given(LABELS, st.integers(0, 100), st.integers(0, 3))
@@ -648,7 +659,6 @@ def test_every_topic_has_its_share(labels: np.ndarray, count: int) -> None:
 
 
 @given(LABELS, st.integers(1, 80))
-@settings(max_examples=300)
 def test_no_topic_is_without_a_document_if_there_are_enough(labels: np.ndarray, count: int) -> None:
     if count >= len(np.unique(labels)):
         assert set(labels[stratified(labels, count)].tolist()) == set(labels.tolist())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,7 +20,7 @@ def redundancy(heads: np.ndarray, pieces: tuple[int, ...] = ()) -> Redundancy:
     rows = heads.reshape(len(heads), -1).astype(np.float32)
     moments = Moments(rows.mean(axis=0, dtype=np.float64), heads.shape[1])
     edges = [0, *sorted(pieces), len(rows)]
-    for first, last in zip(edges[:-1], edges[1:], strict=True):
+    for first, last in pairwise(edges):
         moments.add(rows[first:last], first)
     return moments.redundancy()
 
@@ -124,7 +126,7 @@ def test_a_large_mean_does_not_blur_the_value() -> None:
 @settings(max_examples=60, deadline=None)
 @given(docs=st.integers(4, 45), data=st.data())
 def test_documents_may_come_in_pieces_of_any_size(docs: int, data: st.DataObject) -> None:
-    pieces = data.draw(st.lists(st.integers(0, docs), max_size=8))
+    pieces = data.draw(st.lists(st.integers(1, docs - 1), max_size=8, unique=True))
     heads = draw(docs, docs, 3, 4)
     once, often = redundancy(heads), redundancy(heads, tuple(pieces))
     assert often.cka == pytest.approx(once.cka, abs=1e-4)
@@ -153,8 +155,8 @@ def test_the_interval_holds_the_value(docs: int) -> None:
     heads = draw(11, docs, 4, 6)
     heads[:, 1] += heads[:, 0]
     found = redundancy(heads)
-    assert (found.low <= found.cka).all()
-    assert (found.cka <= found.high).all()
+    assert (found.low <= found.cka + 1e-9).all()  # a head with itself: 1 but for rounding
+    assert (found.cka <= found.high + 1e-9).all()
 
 
 def test_the_interval_shrinks_with_more_documents() -> None:

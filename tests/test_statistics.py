@@ -310,9 +310,8 @@ def histogram_auc(values: np.ndarray, labels: np.ndarray, chunk: int = 1_000) ->
 def test_histograms_are_exact_where_no_bin_holds_different_values(seed: int, docs: int) -> None:
     """Bins are 2/1,024 wide, so that multiples of 1/512 fall into bins of their own, and into few enough to tie."""
     chance = np.random.default_rng(seed)
-    values = (chance.choice([-512, -300, -1, 0, 1, 2, 511, 512], (docs, 2, 3)) / 512).astype(np.float32)
-    values[values == 1] -= 1 / 1024  # 1 itself shares the last bin with 511/512
-    values[values == 511 / 512] = 510 / 512
+    # 511/512 is left out: it shares the last bin with 1
+    values = (chance.choice([-512, -300, -1, 0, 1, 2, 510, 512], (docs, 2, 3)) / 512).astype(np.float32)
     labels = chance.permutation(np.arange(docs) % 3)
     found = histogram_auc(values, labels)
     for row, topic in np.ndindex(2, 3):
@@ -408,7 +407,7 @@ def test_poolings_of_known_angles() -> None:
 
 
 def test_poolings_leave_the_full_embedding_out() -> None:
-    """Full: 9 / √(10 × 10). Heads: 1 / 1 in each of signs, so that the largest is 1 and the mean 0."""
+    """Full: (9 - 1) / √(10 × 10) = 0.8. Heads: 1 and -1. Mean vectors 2 and 1: cosine 1."""
     docs = np.array([[[3.0], [1.0]]], dtype=np.float32)
     topics = np.array([[[3.0], [-1.0]]], dtype=np.float32)
     values = similarity(docs, topics)
@@ -523,14 +522,13 @@ def test_random_slices_are_the_same_dimensions_in_another_order_for_every_docume
     assert np.array_equal(cut(rows, 4, RANDOM), found)  # always the same
 
 
-@few
-@given(width=st.sampled_from([8, 48, 96, 384]))
+@pytest.mark.parametrize("width", [48, 96, 384])
 def test_random_slices_mix_the_heads(width: int) -> None:
-    """No slice of 4 is wholly one head's, and the order is that of every other call."""
+    """A slice of a quarter holds dimensions of all four heads."""
     order = permutation(width, RANDOM)
     assert sorted(order) == list(range(width))
     assert np.array_equal(order, permutation(width, RANDOM))
-    assert all(len(set(slice_ // (width // 4))) > 1 for slice_ in order.reshape(4, -1))
+    assert all(len(set(slice_ // (width // 4))) == 4 for slice_ in order.reshape(4, -1))
 
 
 def test_slicing_does_not_change_the_full_embedding() -> None:
