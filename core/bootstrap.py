@@ -9,7 +9,7 @@ import numpy as np
 
 RESAMPLES = 1_000
 _LOW, _HIGH = 2.5, 97.5
-_CHUNK = 20_000_000
+_CHUNK = 1_000_000
 """Numbers of a chunk of resamples: the memory that an interval takes does not grow with the resamples."""
 
 
@@ -64,10 +64,11 @@ def shares(hits: np.ndarray, weights: np.ndarray | None = None, seed: int = 0) -
     )
 
 
-def basic(value: np.ndarray, drawn: np.ndarray) -> Interval:
-    """The interval of a statistic that resampling inflates: the percentiles of ``drawn[resample, …]`` mirrored."""
+def moved_back(value: np.ndarray, drawn: np.ndarray) -> Interval:
+    """The interval of a statistic that resampling inflates: the percentiles of ``drawn[resample, …]``, moved back."""
     low, high = np.nanpercentile(drawn, [_LOW, _HIGH], axis=0)
-    return Interval(value, 2 * value - high, 2 * value - low)
+    inflated = np.nanmean(drawn, axis=0) - value
+    return Interval(value, low - inflated, high - inflated)
 
 
 def _divided(sums: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -35,14 +35,19 @@ def _where_to_extract(tables: Tables) -> Iterator[Finding]:
         return
     order = sorted(known, key=lambda stage: -known[stage]["heads"])
     best, second = order[0], order[1]
-    clear = known[best]["heads_low"] > known[second]["heads_high"]
+    clear = known[best]["heads_low"] > max(known[stage]["heads_high"] for stage in order[1:])
     name = f"stage {best} ({STAGES[best].name})"
-    sentence = (
-        f"A single head finds the labelled topic most often at {name}: extract there to use heads one by one."
-        if clear
-        else f"A single head finds the labelled topic about as often at {name} as at stage {second}: "
-        "neither is clearly better."
-    )
+    if known[best]["heads_low"] <= known[best]["chance"]:
+        sentence = "At no stage does a single head find the labelled topic more often than chance."
+    elif clear:
+        sentence = (
+            f"A single head finds the labelled topic most often at {name}: extract there to use heads one by one."
+        )
+    else:
+        sentence = (
+            f"A single head finds the labelled topic about as often at {name} as at stage {second}: neither is clearly "
+            "better."
+        )
     yield Finding(
         "stage",
         sentence,
@@ -88,6 +93,7 @@ def _pooling(tables: Tables) -> Iterator[Finding]:
         better = [row["method"] for row in pools if row["low"] > full["high"]]
         if worse:
             said = f"naive pooling blurs ({', '.join(worse)})"
+            said += f", but {', '.join(better)} does better than the full embedding" if better else ""
         elif better:
             said = f"pooling of heads does better than the full embedding ({', '.join(better)})"
         else:
@@ -153,7 +159,7 @@ def _selectivity(tables: Tables) -> Iterator[Finding]:
         if row is None:
             continue
         above = sum(
-            (profile["selectivity_low"] or 0) > row["random_high"]
+            profile["selectivity_low"] is not None and profile["selectivity_low"] > row["random_high"]
             for profile in tables.pick("profiles", stage=stage, slicing=HEADS)
             if profile["head"]
         )

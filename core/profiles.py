@@ -7,12 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.auc import Auc, auc
-from core.bootstrap import Interval, basic, means, resamples
+from core.bootstrap import Interval, means, moved_back, resamples
 
 LEAST_IN_TOPIC = 5
 """Documents that a topic needs to be the one a head is selective for."""
 FEW = 0.02
 """The share of documents that sparsity looks at."""
+_LEAST_VARIANCE = 1e-12
+"""Below, a head does not vary but for rounding."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def profiles(own: np.ndarray, labels: np.ndarray, topics: int, seed: int = 0) ->
         selectivity=_selectivity(own, labels, counts, seed),
         topic=topic,
         gap=np.where(found, gaps[order[0], rows], np.nan),
-        next_gap=np.where(found, gaps[order[1], rows], np.nan) if topics > 1 else np.full(len(rows), np.nan),
+        next_gap=_second(gaps, order),
         auc=Auc.stacked([auc(own[:, row], labels == topic[row]) for row in rows]),
         alignment=_alignment(own, labels, seed),
         sparsity=_sparsity(deviation),
@@ -84,6 +86,14 @@ def _gaps(own: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndarray
     return gaps
 
 
+def _second(gaps: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """The second largest gap of each row; NaN where no second topic has enough documents."""
+    if len(gaps) < 2:
+        return np.full(gaps.shape[1], np.nan)
+    second = gaps[order[1], np.arange(gaps.shape[1])]
+    return np.where(np.isfinite(second), second, np.nan)
+
+
 def _by_chance(docs: int, topics: int) -> float:
     return (topics - 1) / (docs - 1) if docs > 1 else float("nan")
 
@@ -95,7 +105,7 @@ def _explained(own: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.nd
     np.add.at(sums, labels, centred)
     total = (centred**2).sum(axis=0)
     between = (sums**2 / np.maximum(counts, 1)[:, None]).sum(axis=0)
-    return np.divide(between, total, out=np.zeros_like(total), where=total > 1e-12 * len(own))
+    return np.divide(between, total, out=np.zeros_like(total), where=total > _LEAST_VARIANCE * len(own))
 
 
 def _adjusted(explained: np.ndarray, docs: int, topics: np.ndarray | int) -> np.ndarray:
@@ -105,8 +115,12 @@ def _adjusted(explained: np.ndarray, docs: int, topics: np.ndarray | int) -> np.
 def _selectivity(own: np.ndarray, labels: np.ndarray, counts: np.ndarray, seed: int) -> Interval:
     """Epsilon-squared with its interval over resampled documents."""
     docs, present = len(own), np.flatnonzero(counts)
-    value = _adjusted(_explained(own, labels, counts), docs, len(present))
-    centred = (own - own.mean(axis=0)).astype(np.float32)
+    if docs <= len(present):  # a topic for each document explains all, and says nothing
+        nothing = np.full(own.shape[1], np.nan)
+        return Interval(nothing, nothing, nothing)
+    centred = (own - own.mean(axis=0, dtype=np.float64)).astype(np.float32)
+    varies = (centred**2).mean(axis=0) > _LEAST_VARIANCE
+    value = np.where(varies, _adjusted(_explained(own, labels, counts), docs, len(present)), 0)
     members = [np.flatnonzero(labels == topic) for topic in present]
     drawn = []
     for times in resamples(docs, seed=seed):
@@ -119,10 +133,12 @@ def _selectivity(own: np.ndarray, labels: np.ndarray, counts: np.ndarray, seed: 
         middle = sum_.sum(axis=1) ** 2 / docs
         between = np.divide(sum_**2, size, out=np.zeros_like(sum_), where=size > 0).sum(axis=1) - middle
         total = times @ centred**2 - middle
-        share = np.divide(between, total, out=np.zeros_like(total), where=total > 1e-9 * docs)
-        drawn.append(_adjusted(share, docs, (size > 0).sum(axis=1)))
-    found = basic(value, np.concatenate(drawn))
-    return Interval(value, np.minimum(found.low, value), np.clip(found.high, value, 1))
+        enough = varies & (total > _LEAST_VARIANCE * docs)
+        share = np.divide(between, total, out=np.zeros_like(total), where=enough)
+        drawn.append(np.where(enough, _adjusted(share, docs, (size > 0).sum(axis=1)), 0))
+    found = moved_back(value, np.concatenate(drawn))
+    # What topics explain is not below 0, though its estimate may be.
+    return Interval(value, np.minimum(found.low, value), np.clip(found.high, np.maximum(value, 0), 1))
 
 
 def _alignment(own: np.ndarray, labels: np.ndarray, seed: int) -> Interval:

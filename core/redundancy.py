@@ -52,7 +52,9 @@ class Moments:
     def add(self, rows: np.ndarray, first: int) -> None:
         """``rows[doc, width]`` of the documents from number ``first`` on."""
         centred = rows.astype(np.float32) - self._mean
-        norms = (centred.reshape(len(rows), self._heads, -1).astype(np.float64) ** 2).sum(axis=2)
+        norms = (centred.reshape(len(rows), self._heads, rows.shape[1] // self._heads).astype(np.float64) ** 2).sum(
+            axis=2
+        )
         folds = (first + np.arange(len(rows))) % FOLDS
         for fold in range(FOLDS):
             mine, own = centred[folds == fold], norms[folds == fold]
@@ -96,8 +98,10 @@ class Moments:
         hsic = raw - docs / (docs - 2) * squares + np.outer(norms, norms) / ((docs - 1) * (docs - 2))
         own = np.sqrt(np.maximum(np.diag(hsic), 0))
         scale = np.outer(own, own)
-        # A head that does not vary has nothing in common with any other.
-        varies = scale > 1e-12 * np.outer(norms, norms)
+        # A head that does not vary, but for the rounding of its mean, has nothing in common with any other.
+        size = (self._mean.reshape(heads, dim).astype(np.float64) ** 2).sum(axis=1)
+        moves = norms > 1e-10 * docs * size
+        varies = np.outer(moves, moves) & (scale > 1e-12 * np.outer(norms, norms))
         return np.divide(hsic, scale, out=np.zeros_like(hsic), where=varies)
 
 

@@ -106,7 +106,7 @@ def _probe(tables: Tables, stage: int) -> dict[str, Any]:
         random = tables.one("probe", stage=stage, slicing=RANDOM, split=split, head=0)
         if overall is None or random is None:
             continue
-        recall = tables.pick("probe", stage=stage, slicing=HEADS, split=split)[1:]
+        recall = [row for row in tables.pick("probe", stage=stage, slicing=HEADS, split=split) if row["head"]]
         found[split] = {
             "accuracy": overall["value"],
             **{name: overall[name] for name in ("low", "high", "chance", "train", "test")},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from core.bootstrap import Interval, means
 from core.merging import topic_similarity as topic_cosines
@@ -49,13 +50,17 @@ def add_topic_match(rows: Rows, stage: int, slicing: str, found: TopicMatch) -> 
 
 
 def mismatches(stage: int, topics: tuple[str, ...], found: list[Mismatches]) -> Rows:
-    rows: Rows = {}
-    for part in found:
-        for doc, label, nearest, rank, margin in zip(
-            part.docs, part.label, part.nearest, part.rank, part.margin, strict=True
-        ):
-            add(rows, stage=stage, doc=doc, label=topics[label], nearest=topics[nearest], rank=rank, margin=margin)
-    return rows
+    """As arrays: in a corpus of millions there may be millions of them."""
+    joined = {name: np.concatenate([getattr(part, name) for part in found]) for name in Mismatches.__dataclass_fields__}
+    names = pa.array(topics, pa.string())
+    return {
+        "stage": np.full(len(joined["docs"]), stage, dtype=np.int8),
+        "doc": joined["docs"].astype(np.int32),
+        "label": names.take(pa.array(joined["label"])),
+        "nearest": names.take(pa.array(joined["nearest"])),
+        "rank": joined["rank"].astype(np.int16),
+        "margin": joined["margin"].astype(np.float32),
+    }
 
 
 def add_probe(rows: Rows, confusion: Rows, stage: int, slicing: str, split: str, found: Probe) -> None:
@@ -212,6 +217,8 @@ class Control:
         for name, chance in (("selectivity", 0.0), ("alignment", 0.0)):
             interval = getattr(found, name)
             value = interval.value[1:]
+            if not np.isfinite(value).all():  # too few documents to say anything
+                continue
             middle = Interval(np.array([np.median(value)]), np.array([value.min()]), np.array([value.max()]))
             self._keep(f"{name}, median of slices (range)", slicing, middle, chance)
 

@@ -17,8 +17,8 @@ from core.files import remove_leftovers
 from core.manifest import Manifest, Step
 from core.store import Run, write_table
 
-Rows = dict[str, list[Any]]
-"""A table's columns, while its rows are being collected."""
+Rows = dict[str, Any]
+"""A table's columns: lists while its rows are being collected one by one, or arrays."""
 
 
 @dataclass(frozen=True)

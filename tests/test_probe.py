@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from core import probe as module
 from core.errors import Mistake
-from core.probe import BY_DOCUMENT, BY_SAMPLE, SAMPLES, SPLITS, Samples, choose_samples, held_out, probe
+from core.probe import BY_DOCUMENT, BY_SAMPLE, SAMPLES, SPLITS, Samples, can_probe, choose_samples, held_out, probe
 
 pytestmark = pytest.mark.filterwarnings("error")  # a warning of numpy in ordinary use is a bug
 few = settings(max_examples=40, deadline=None, derandomize=True)
@@ -80,6 +80,11 @@ def test_too_few_documents_or_heads(docs: int, heads: int) -> None:
         Mistake, match=rf"^The probe needs at least 5 documents and 2 heads, and here are {docs} and {heads}\. .*\.$"
     ):
         choose_samples(docs, heads)
+
+
+@pytest.mark.parametrize(("docs", "heads", "can"), [(5, 2, True), (4, 2, False), (5, 1, False), (0, 0, False)])
+def test_whether_there_is_enough_is_known_beforehand(docs: int, heads: int, can: bool) -> None:
+    assert can_probe(docs, heads) is can
 
 
 def test_too_few_samples_asked_for() -> None:

@@ -1,4 +1,4 @@
-"""The step ``project`` on planted vectors: its files, its sample, its turning, interrupted and gone on with, refused."""
+"""The step ``project`` on planted vectors: its files, sampled, turned, interrupted and gone on with, refused."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def shape_of(heads: int, dim: int = DIM) -> ModelShape:
 
 
 def planted(docs: int = DOCS, heads: int = HEADS) -> Vectors:
-    """``[stage] -> [doc, width]``: each head has a place of its own; later stages are stage 1 mirrored, and shuffled."""
+    """``[stage][doc, width]``: each head has a place of its own; later stages are stage 1 mirrored, or shuffled."""
     chosen = np.random.default_rng(0)
     vectors = 5 * chosen.normal(size=(heads, DIM)) + chosen.normal(size=(docs, heads, DIM))
     stages = {1: vectors, 2: -vectors, 3: vectors[:, :, ::-1]}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core import bootstrap
 from core.auc import BINS, Auc, Histograms, auc
-from core.bootstrap import RESAMPLES, basic, means, ratios, resamples, shares
+from core.bootstrap import RESAMPLES, means, moved_back, ratios, resamples, shares
 from core.errors import Mistake
 from core.similarity import POOLINGS, own, pooled, refuse_not_finite, similarity, unit
 from core.slices import HEADS, RANDOM, cut, permutation
@@ -181,12 +181,15 @@ def test_a_column_without_any_sample_is_nan_without_a_warning() -> None:
     assert found.value[0] == 1
 
 
-def test_the_basic_interval_is_mirrored() -> None:
-    """Draws 0, 0.01, …, 1: percentiles 0.025 and 0.975. Around 0.4: 0.8 - 0.975 and 0.8 - 0.025."""
-    found = basic(np.array([0.4]), np.linspace(0, 1, 101)[:, None])
-    assert found.value == pytest.approx([0.4])
-    assert found.low == pytest.approx([-0.175])
-    assert found.high == pytest.approx([0.775])
+def test_the_interval_of_an_inflated_statistic_is_moved_back() -> None:
+    """Draws 0, 0.01², …, 1, which lean to one side. Percentiles 0.025² and 0.975², mean 0.335.
+
+    The mean of k² / 10⁴ for k to 100 is 338,350 / 101 / 10⁴ = 0.335, so all is moved by 0.3 - 0.335.
+    """
+    found = moved_back(np.array([0.3]), np.linspace(0, 1, 101)[:, None] ** 2)
+    assert found.value == pytest.approx([0.3])
+    assert found.low == pytest.approx([0.025**2 - 0.035], abs=1e-4)
+    assert found.high == pytest.approx([0.975**2 - 0.035], abs=1e-4)
 
 
 # Area under the curve
@@ -394,14 +397,14 @@ def test_similarity_of_known_angles() -> None:
 
 
 def test_poolings_of_known_angles() -> None:
-    """Mean vectors (1, 0) and (0.5, 0.5): cosine 1 / √2. Head cosines 0 and 1: mean ½, largest 1."""
-    docs = np.array([[[1, 0], [1, 0]]], dtype=np.float32)
-    topics = np.array([[[0, 1], [1, 0]]], dtype=np.float32)
+    """Mean vectors (1, 1) and (0, -1): cosine -1 / √2. Head cosines 1 and (1 - 4) / 5: mean 0.2, largest 1."""
+    docs = np.array([[[3, 0], [-1, 2]]], dtype=np.float32)
+    topics = np.array([[[1, 0], [-1, -2]]], dtype=np.float32)
     found = pooled(docs, topics, similarity(docs, topics))
     assert found.shape == (1, len(POOLINGS), 1)
     assert dict(zip(POOLINGS, found[0, :, 0], strict=True)) == {
-        "mean of vectors": pytest.approx(0.5**0.5),
-        "mean of cosines": pytest.approx(0.5),
+        "mean of vectors": pytest.approx(-(0.5**0.5)),
+        "mean of cosines": pytest.approx(0.2),
         "max of cosines": pytest.approx(1),
     }
 
@@ -454,6 +457,13 @@ def test_cosines_lie_within_one_and_do_not_change_with_length(seed: int, heads: 
     poolings = pooled(docs, topics, found)
     assert np.abs(poolings).max() <= 1 + 1e-6
     assert (poolings[:, 2] >= poolings[:, 1] - 1e-6).all()
+
+
+def test_rounding_takes_no_cosine_beyond_one() -> None:
+    """Of 500 vectors with themselves, float32 takes some to 1.0000001 before they are clipped."""
+    docs = normal(500, 2, 8)
+    assert (unit(docs) @ unit(docs).transpose(0, 2, 1)).max() > 1
+    assert np.abs(similarity(docs, np.concatenate([docs, -docs]))).max() == 1
 
 
 @pytest.mark.xfail(strict=True, reason="the cosine of mean vectors is not clipped as the others are")
