@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 _Z = 1.959964
-BINS = 1_024
+_LEAST_BINS, _MOST_BINS, _CELLS = 512, 8_192, 2**24
+"""Bins of a histogram: as fine as memory allows, for some heads' cosines lie close together."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def auc(scores: np.ndarray, positive: np.ndarray) -> Auc:
     low, high = value - margin, value + margin
     if variance == 0 or few < 2:  # parted wholly: only the number of documents says how sure that is
         bound = 0.025 ** (1 / few)
-        low, high = (bound, 1.0) if value >= 0.5 else (0.0, 1 - bound)
+        low, high = (bound, 1.0) if value > 0.5 else (0.0, 1 - bound) if value < 0.5 else (0.0, 1.0)
     return Auc(np.array(value), np.array(max(low, 0.0)), np.array(min(high, 1.0)))
 
 
@@ -50,18 +51,18 @@ class Histograms:
     """AUCs of every head and topic, from counts alone: memory does not grow with the documents."""
 
     def __init__(self, rows: int, topics: int) -> None:
-        self._counts = np.zeros((2, rows, topics, BINS), dtype=np.int32)
+        self._bins = int(np.clip(_CELLS // (rows * topics), _LEAST_BINS, _MOST_BINS))
+        self._counts = np.zeros((2, rows, topics, self._bins), dtype=np.int32)
 
     def add(self, values: np.ndarray, labels: np.ndarray) -> None:
         """``values[doc, row, topic]``, cosines, and ``labels[doc]`` of documents that have one."""
-        rows, topics = self._counts.shape[1:3]
-        bins = np.minimum(((values + 1) * (BINS / 2)).astype(np.int64), BINS - 1)
+        rows, topics, bins = self._counts.shape[1:]
+        bin_ = np.minimum(((values + 1) * (bins / 2)).astype(np.int64), bins - 1)
+        cell = (np.arange(rows)[:, None] * topics + np.arange(topics)) * bins
         mine = labels[:, None] == np.arange(topics)  # [doc, topic]
-        cell = (np.arange(rows)[:, None] * topics + np.arange(topics)) * BINS
         for side, chosen in enumerate((~mine, mine)):
             docs, topic = np.nonzero(chosen)
-            places = (bins[docs, :, topic] + cell[:, topic].T).ravel()
-            self._counts[side] += np.bincount(places, minlength=rows * topics * BINS).reshape(rows, topics, BINS)
+            np.add.at(self._counts[side].reshape(-1), (bin_[docs, :, topic] + cell[:, topic].T).ravel(), 1)
 
     def auc(self) -> np.ndarray:
         """``[row, topic]``: a topic's documents against the rest, by the similarity to that topic."""

@@ -39,8 +39,11 @@ def ratios(sums: np.ndarray, weights: np.ndarray, seed: int = 0) -> Interval:
     """
     sums, weights = sums.astype(np.float32, copy=False), weights.astype(np.float32, copy=False)
     drawn = [_divided(counts @ sums, counts @ weights) for counts in resamples(len(sums), seed=seed)]
-    low, high = np.nanpercentile(np.concatenate(drawn), [_LOW, _HIGH], axis=0)
     value = _divided(sums.sum(axis=0, dtype=np.float64), weights.sum(axis=0, dtype=np.float64))
+    low, high = np.full((2, len(value)), np.nan)
+    some = ~np.isnan(value)  # a column without any weight has no interval
+    if some.any():
+        low[some], high[some] = np.nanpercentile(np.concatenate(drawn)[:, some], [_LOW, _HIGH], axis=0)
     return Interval(value, low, high)
 
 
@@ -72,4 +75,4 @@ def moved_back(value: np.ndarray, drawn: np.ndarray) -> Interval:
 
 
 def _divided(sums: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    return np.divide(sums, weights, out=np.full(sums.shape, np.nan), where=weights > 0)
+    return np.divide(sums, weights, out=np.full(sums.shape, np.nan), where=weights > 0, dtype=np.float64)

@@ -13,11 +13,14 @@ from typing import Any
 
 import numpy as np
 import scipy.fft
+from numba import config as numba_config
 from numba import njit, prange, set_num_threads
 
 SPACING = 0.35
 """Of the grid, in the map's units, in which the kernel has width 1; measured in benchmarks/project.py."""
-_LEAST_NODES = 64
+_LEAST_SPACING = 0.02
+"""A finer grid would lose the slope in float32: neighbouring nodes would differ by less than its last digit."""
+_MOST_NODES_OF_SMALL, _LEAST_NODES = 64, 16
 _MARGIN = 5
 """Nodes of the grid beyond the outermost points: a cubic spline reaches two to either side."""
 
@@ -141,7 +144,8 @@ class Grid:
     """Makes fields, and keeps the kernel's transform for as long as the grid's size stays the same."""
 
     def __init__(self, spacing: float = SPACING, threads: int = 1) -> None:
-        self._spacing, self._threads = spacing, threads
+        # numba refuses more threads than the machine has.
+        self._spacing, self._threads = spacing, min(threads, numba_config.NUMBA_NUM_THREADS)
         self._kernel_of: tuple[int, float] | None = None
         self._kernel = np.empty(0)
 
@@ -150,9 +154,9 @@ class Grid:
         set_num_threads(self._threads)
         low = points.min(axis=0)
         extent = float((points.max(axis=0) - low).max())
-        # While the map is still a small cloud, as at its start, the grid shrinks with it.
-        spacing = min(self._spacing, max(extent, 1e-12) / (_LEAST_NODES - _MARGIN - 1))
-        nodes = int(np.ceil(extent / spacing)) + _MARGIN
+        # While the map is still a small cloud, the grid shrinks with it.
+        spacing = min(self._spacing, max(extent / (_MOST_NODES_OF_SMALL - _MARGIN - 1), _LEAST_SPACING))
+        nodes = max(_LEAST_NODES, int(np.ceil(extent / spacing)) + _MARGIN)
         step = max(8, 1 << (nodes.bit_length() - 4))
         nodes = -(-nodes // step) * step
         density = np.zeros((self._threads, nodes, nodes), dtype=np.float32)

@@ -46,11 +46,11 @@ def heat_map(
     ``own[doc, 1 + head]`` is each document's similarity to its own topic. Where a topic has more than ``per_topic``
     documents, that many are drawn at random; within a block the full embedding's similarity falls from left to right.
     """
-    chance = np.random.default_rng(seed)
     columns = []
     for topic in frequent_topics(labels) if topics is None else topics:
         docs = np.flatnonzero(labels == topic)
         if len(docs) > per_topic:
+            chance = np.random.default_rng([seed, int(topic)])  # its own: a topic's documents do not hang on the others
             docs = np.sort(chance.choice(docs, per_topic, replace=False))
         columns.append(docs[np.argsort(-own[docs, 0], kind="stable")])
     docs = np.concatenate(columns) if columns else np.empty(0, dtype=np.int64)

@@ -56,10 +56,10 @@ class Index:
 
 
 def neighbour_graph(vectors: np.ndarray, count: int, threads: int = 1, exact: bool | None = None) -> Nearest:
-    """The ``count`` nearest of each of ``vectors[point, dim]``, itself left out."""
+    """The ``count`` nearest of each of ``vectors[point, dim]``, or all there are; itself left out."""
     found = Index(vectors, threads, exact).search(vectors, count + 1)
     # Among equal vectors a point need not come first in its own row, or come at all.
     own = found.points == np.arange(len(vectors))[:, None]
     own[~own.any(axis=1), -1] = True
     keep = ~own
-    return Nearest(found.points[keep].reshape(-1, count), found.distances[keep].reshape(-1, count))
+    return Nearest(*(values[keep].reshape(len(vectors), -1) for values in (found.points, found.distances)))

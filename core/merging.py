@@ -58,7 +58,8 @@ def suggest_merges(similarity: np.ndarray, threshold: float | None = None, group
         threshold = 1.0 if not joins else float(1 - tree[joins - 1, 2])
         flat = fcluster(tree, min(groups, count), "maxclust")
     else:
-        flat = fcluster(tree, 1 - threshold, "distance")
+        # A hair further, so that a threshold that was reported gives the same groups again.
+        flat = fcluster(tree, np.nextafter(1 - threshold, 2), "distance")
     _, first, inverse = np.unique(flat, return_index=True, return_inverse=True)
     return Merges(np.argsort(np.argsort(first))[inverse], threshold)
 

@@ -17,7 +17,7 @@ SPLITS = (BY_SAMPLE, BY_DOCUMENT)
 """'sample' is the study's protocol: a document's other heads may be in the training set. 'document' keeps every
 document wholly on one side."""
 _TEST = 0.2
-_LEAST_DOCS = 5
+LEAST_DOCS = 10
 _MOST_ITERATIONS = 5_000
 
 
@@ -52,18 +52,15 @@ class Probe:
 
 def can_probe(docs: int, heads: int) -> bool:
     """Whether there is enough to train and test on."""
-    return docs >= _LEAST_DOCS and heads >= 2
+    return docs >= LEAST_DOCS and heads >= 2
 
 
 def choose_samples(docs: int, heads: int, most: int = SAMPLES, seed: int = 0) -> Samples:
     """Up to ``most`` pairs, the same number of documents for each head."""
     if not can_probe(docs, heads):
-        raise Mistake(
-            f"The probe needs at least {_LEAST_DOCS} documents and 2 heads, and here are {docs} and {heads}. "
-            "Embed more documents."
-        )
-    if most < _LEAST_DOCS * heads:
-        raise Mistake(f"--probe-samples {most} is too few: give at least {_LEAST_DOCS * heads}.")
+        raise Mistake(f"The probe needs at least {LEAST_DOCS} documents and 2 heads, and here are {docs} and {heads}.")
+    if most < LEAST_DOCS * heads:
+        raise Mistake(f"--probe-samples {most} is too few: give at least {LEAST_DOCS * heads}.")
     each = min(docs, most // heads)
     chance = np.random.default_rng(seed)
     chosen = np.concatenate([np.sort(chance.choice(docs, each, replace=False)) for _ in range(heads)])
@@ -74,6 +71,8 @@ def choose_samples(docs: int, heads: int, most: int = SAMPLES, seed: int = 0) ->
 
 def held_out(samples: Samples, split: str, seed: int = 0) -> np.ndarray:
     """Which samples are tested on: a fifth of each head's, or those of a fifth of the documents."""
+    if split not in SPLITS:
+        raise ValueError(f"There is no split '{split}'; there are {', '.join(SPLITS)}.")
     chance = np.random.default_rng(seed)
     if split == BY_DOCUMENT:
         docs = np.unique(samples.docs)
@@ -113,6 +112,12 @@ def _predict(train: np.ndarray, heads: np.ndarray, test: np.ndarray, count: int)
 
     scaler = StandardScaler().fit(train.astype(np.float64))
     with warnings.catch_warnings():
-        warnings.simplefilter("error", ConvergenceWarning)  # a probe that has not converged is no figure
-        model = LogisticRegression(max_iter=_MOST_ITERATIONS).fit(scaler.transform(train.astype(np.float64)), heads)
+        warnings.simplefilter("error", ConvergenceWarning)
+        try:
+            model = LogisticRegression(max_iter=_MOST_ITERATIONS).fit(scaler.transform(train.astype(np.float64)), heads)
+        except ConvergenceWarning as warning:
+            raise Mistake(
+                f"The probe has not converged after {_MOST_ITERATIONS:,} iterations, so that its accuracy would be no "
+                "figure. Try another number with --probe-samples."
+            ) from warning
     return np.asarray(model.predict(scaler.transform(test.astype(np.float64))), dtype=np.int64)

@@ -31,7 +31,7 @@ def similarity(docs: np.ndarray, topics: np.ndarray) -> np.ndarray:
 
 def pooled(docs: np.ndarray, topics: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The naive poolings of the heads, ``[doc, pooling, topic]``; ``values`` is what ``similarity`` gave."""
-    of_vectors = unit(docs.mean(axis=1)) @ unit(topics.mean(axis=1)).T
+    of_vectors = np.clip(unit(docs.mean(axis=1)) @ unit(topics.mean(axis=1)).T, -1, 1)
     return np.stack([of_vectors, values[:, 1:].mean(axis=1), values[:, 1:].max(axis=1)], axis=1)
 
 

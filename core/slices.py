@@ -15,6 +15,8 @@ _SEED = 20_250_908
 
 def permutation(width: int, slicing: str) -> np.ndarray:
     """The order of a row's ``width`` dimensions in which it is cut; always the same one."""
+    if slicing not in SLICINGS:
+        raise ValueError(f"There is no slicing '{slicing}'; there are {', '.join(SLICINGS)}.")
     if slicing == HEADS:
         return np.arange(width)
     return np.random.default_rng(_SEED).permutation(width)

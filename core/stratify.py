@@ -21,7 +21,7 @@ def stratified(labels: np.ndarray, count: int, seed: int = 0) -> np.ndarray:
     while shares.sum() < count:
         shares[np.argmax(np.where(shares < sizes, exact - shares, -np.inf))] += 1
     while shares.sum() > count:
-        shares[np.argmax(shares - exact)] -= 1
+        shares[np.argmax(np.where(shares > 1, shares - exact, -np.inf))] -= 1
     chance = np.random.default_rng(seed)
     chosen = [
         chance.choice(np.flatnonzero(labels == topic), share, replace=False)

@@ -48,6 +48,8 @@ def choose_topics(asked: str, labels: Iterable[str | None]) -> tuple[str, ...]:
     """
     counts = Counter(label for label in labels if label is not None)
     if asked == AUTO:
+        if len(counts) == 1 and not set(counts) <= set(merged()):
+            return (*counts, *merged())  # one topic alone compares with nothing
         asked = "merged" if set(counts) <= set(merged()) else LABELS
     if asked in TOPIC_LISTS:
         return TOPIC_LISTS[asked]()
@@ -57,6 +59,11 @@ def choose_topics(asked: str, labels: Iterable[str | None]) -> tuple[str, ...]:
             raise Mistake(
                 "No document of this run has a topic, so that its labels give no list of topics. "
                 "Leave --topics out, or give a file with a topic a line."
+            )
+        if len(topics) < 2:
+            raise Mistake(
+                f"All labels of this run are '{topics[0]}', and one topic compares with nothing. "
+                "Give 'merged', or a file with at least two topics, one a line."
             )
     else:
         topics = _read(Path(asked))
@@ -71,7 +78,7 @@ def choose_topics(asked: str, labels: Iterable[str | None]) -> tuple[str, ...]:
 def _read(path: Path) -> list[str]:
     known = ", ".join((AUTO, LABELS, *TOPIC_LISTS))
     try:
-        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+        lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
     except FileNotFoundError as error:
         raise Mistake(
             f"There is no list of topics '{path}'. Give one of {known}, or a file with a topic a line."

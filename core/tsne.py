@@ -133,7 +133,7 @@ def initial(vectors: np.ndarray, seed: int) -> np.ndarray:
     """The first two principal components, scaled to a small cloud, with a breath of noise so that equals can part."""
     from openTSNE.initialization import pca, random
 
-    if np.ptp(vectors, axis=0).max() == 0:  # all points are the same: there is no direction to begin with
+    if vectors.shape[1] < 2 or np.ptp(vectors, axis=0).max() == 0:  # there are not two directions to begin with
         return np.asarray(random(len(vectors), random_state=seed))
     return np.asarray(pca(vectors.astype(np.float32, copy=False), random_state=seed, add_jitter=True))
 

@@ -17,7 +17,7 @@ from core.topics import AUTO, choose_topics
 from precompute.analyse_stage import StageInputs, analyse_stage
 from precompute.fingerprint import fingerprint
 from precompute.progress import Meter, Progress, Quiet
-from precompute.step import StepRecord, StepResult, as_table, embedded, write_joined
+from precompute.step import StepRecord, StepResult, as_table, embedded, up_to_date, write_joined
 from precompute.topic_vectors import TopicModel, write_topics
 
 ALGORITHM = 1
@@ -48,7 +48,9 @@ def run(config: AnalyseConfig, progress: Progress | None = None) -> StepResult:
         names = target.documents(["topic"])["topic"].to_pylist()
         topics = choose_topics(config.topics, names)
         inputs = _inputs(config, manifest, topics, names)
-        if manifest.is_done("analyse", inputs) and not config.again:
+        paths = [target.similarity_path(stage) for stage in manifest.stages]
+        paths += [target.analysis_path(name) for name in TABLES]
+        if up_to_date(manifest, "analyse", inputs, paths) and not config.again:
             return StepResult(manifest, skipped=True)
         try:
             return _analyse(target, config, manifest, inputs, topics, names, Meter("analyse", progress))
@@ -100,6 +102,7 @@ def _analyse(
         )
         for name in TABLES:
             write_table(_fragment(staging, stage, name), as_table(tables.get(name, {}), ANALYSIS[name]), inputs)
+    meter.at(1.0, "writing the tables")
     for name in TABLES:
         fragments = [_fragment(staging, stage, name) for stage in manifest.stages]
         write_joined(target.analysis_path(name), fragments, ANALYSIS[name], inputs)

@@ -123,6 +123,7 @@ class Meter:
         self._documents = self._tokens = 0
         self._fraction: float | None = None
         self._first_fraction = 0.0
+        self._begun_at: float | None = None
 
     @property
     def seconds(self) -> float:
@@ -131,6 +132,7 @@ class Meter:
     def restart(self) -> None:
         """Time that has passed does not count as work."""
         self._started = time.monotonic()
+        self._begun_at = None
 
     def skip(self, documents: int, fraction: float | None, message: str) -> None:
         """``documents`` were there already."""
@@ -153,7 +155,10 @@ class Meter:
 
     def at(self, fraction: float, message: str) -> None:
         """``fraction`` of the step is done; for work that is not counted in documents."""
-        left = self.seconds * (1 - fraction) / fraction if fraction > 0.02 else None
+        if self._begun_at is None:
+            self._begun_at = fraction  # what was there from before does not count as speed
+        done = fraction - self._begun_at
+        left = self.seconds * (1 - fraction) / done if done > 0.02 else None
         self._progress.show(Report(self._step, 0, 0.0, fraction, left, message))
 
     def _show(self, message: str = "") -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from core.alignment import turn_onto
+from core.errors import Mistake
 from core.manifest import Manifest
 from core.map_quality import kept_by_chance
 from core.results import labels_of
@@ -18,7 +19,7 @@ from core.tsne import check_perplexity
 from precompute.progress import Meter, Progress, Quiet
 from precompute.project_config import ProjectConfig
 from precompute.project_map import Made, MapMaker
-from precompute.step import Rows, StepRecord, StepResult, add, as_table, embedded
+from precompute.step import Rows, StepRecord, StepResult, add, as_table, embedded, up_to_date
 
 
 def run(config: ProjectConfig, progress: Progress | None = None) -> StepResult:
@@ -30,7 +31,9 @@ def run(config: ProjectConfig, progress: Progress | None = None) -> StepResult:
         names = target.documents(["topic"])["topic"].to_pylist()
         labels = labels_of(names, sorted({name for name in names if name is not None}))
         inputs = config.inputs(manifest, labels)
-        if manifest.is_done("project", inputs) and not config.again:
+        kinds = (False, True) if config.by_head else (False,)
+        paths = [target.map_path(stage, kind) for stage in manifest.stages for kind in kinds]
+        if up_to_date(manifest, "project", inputs, paths) and not config.again:
             return StepResult(manifest, skipped=True)
         try:
             return _Projection(target, config, manifest, inputs, labels, Meter("project", progress)).run()
@@ -51,7 +54,17 @@ class _Projection:
         self.done, self.maps = 0, len(manifest.stages) * (1 + (self.heads if config.by_head else 0))
         self.judged: Rows = {}
         # Before anything is begun: the map with the fewest points must do with this perplexity.
-        check_perplexity(config.perplexity, min(config.limit, self.docs * (1 if config.by_head else self.heads)))
+        fewest = min(each * self._sample(each) for each in ((self.heads, 1) if config.by_head else (self.heads,)))
+        if fewest < 4 <= self.docs * self.heads and config.limit < self.docs * self.heads:
+            raise Mistake(
+                f"--point-limit {config.limit} leaves {fewest} points, as documents are fitted with all their "
+                f"{self.heads} heads. Give {4 * self.heads} or more."
+            )
+        check_perplexity(config.perplexity, fewest)
+
+    def _sample(self, each: int) -> int:
+        """How many documents of ``each`` points are fitted."""
+        return min(self.docs, max(1, self.config.limit // each))
 
     def run(self) -> StepResult:
         record = StepRecord(self.target, "project", self.manifest, self.inputs, self.config.options)
@@ -62,6 +75,7 @@ class _Projection:
             self._maps(by_head=True)
         else:
             shutil.rmtree(self.target.map_path(1, by_head=True).parent, ignore_errors=True)
+        self.meter.at(1.0, "writing")
         write_table(self.target.analysis_path("maps"), as_table(self.judged, ANALYSIS["maps"]), self.inputs)
         points = self.docs * self.heads
         result = record.finish({"points": points, "fitted": fitted, "placed": points - fitted})
@@ -72,7 +86,7 @@ class _Projection:
         """The maps of all stages, each turned onto the one of the stage before, and written; returns points fitted."""
         heads = range(1, self.heads + 1) if by_head else range(1)
         each = 1 if by_head else self.heads
-        chosen = stratified(self.labels, max(1, self.config.limit // each), self.config.seed)
+        chosen = stratified(self.labels, self._sample(each), self.config.seed)
         before: dict[int, np.ndarray] = {}
         for stage in self.manifest.stages:
             turned = {}

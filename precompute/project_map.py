@@ -114,6 +114,6 @@ def _staged(made: Made) -> pa.Table:
 
 
 def _unstaged(path: Path) -> Made:
-    table = pq.read_table(path)
+    table = pq.read_table(path, page_checksum_verification=True)
     places = np.stack([table["x"].to_numpy(), table["y"].to_numpy()], axis=1)
     return Made(places, Verdict(**{name: table[name][0].as_py() for name in Verdict.__dataclass_fields__}))

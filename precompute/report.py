@@ -8,7 +8,7 @@ from pathlib import Path
 
 from core import study
 from core.findings import Finding, findings
-from core.probe import BY_DOCUMENT, BY_SAMPLE
+from core.probe import BY_DOCUMENT, BY_SAMPLE, LEAST_DOCS
 from core.report import Row, Tables, TopicMerges, as_json, read_tables, topic_merges
 from core.slices import HEADS, RANDOM
 from core.stages import STAGES
@@ -73,7 +73,7 @@ def _probe(tables: Tables) -> list[str]:
         chance = ours[0]["chance"] if ours[0] else 0
         lines.append(f"  {_stage(stage):<14}{study.PROBE_ACCURACY[stage]:>7.3f}  {cells}{chance:>6.3f}")
     if not rows:
-        lines.append("  not computed: the probe needs at least 5 documents and 2 heads.")
+        lines.append(f"  not computed: the probe needs at least {LEAST_DOCS} documents and 2 heads.")
     return lines
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -65,6 +65,11 @@ def embedded(run: Run) -> Manifest:
             f"The run '{run.name}' has not all its vectors yet. Start its 'embed' command again first, and let it end."
         )
     return manifest
+
+
+def up_to_date(manifest: Manifest, step: str, inputs: str, paths: Iterable[Path]) -> bool:
+    """Whether ``step`` was done from these inputs, and none of its files has gone since."""
+    return manifest.is_done(step, inputs) and all(path.is_file() for path in paths)
 
 
 def add(rows: Rows, **columns: Any) -> None:

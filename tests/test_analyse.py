@@ -200,6 +200,14 @@ def test_a_finished_analysis_is_skipped_and_another_setting_is_not(planted: Run)
     assert planted.manifest().steps["analyse"].options == {"centre": True}
 
 
+def test_a_file_that_has_gone_is_made_again(planted: Run) -> None:
+    analysed(planted)
+    before = files(planted)
+    planted.analysis_path("probe").unlink()
+    assert not analysed(planted).skipped
+    assert files(planted) == before
+
+
 def test_interrupted_it_goes_on_with_the_stages_that_are_missing(
     planted: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -312,14 +320,14 @@ def test_a_vector_that_is_not_finite_is_refused_with_document_and_head(planted: 
         analysed(planted)
 
 
-@pytest.mark.parametrize("count", [1, 3, 4])
+@pytest.mark.parametrize("count", [1, 3, 9])
 def test_very_few_documents(tmp_path: Path, count: int, command: Callable[..., Any]) -> None:
     run = write_run(tmp_path, "few", SHAPE, lambda stage, first, n: vectors(stage, first, n), LABELS[:count])
     analysed(run)
     assert not rows(run, "probe")
     said = command("report", "few", "--cache", tmp_path)
     assert said.status == 0
-    assert "the probe needs at least 5 documents" in said.out
+    assert "the probe needs at least 10 documents" in said.out
 
 
 def test_an_unfinished_run_is_refused_in_a_sentence(planted: Run) -> None:
@@ -398,8 +406,8 @@ def test_progress_ends_at_one_and_never_goes_back(planted: Run) -> None:
     analyse.run(AnalyseConfig(planted.cache, planted.name, model=MODEL), kept)
     fractions = [report.fraction for report in kept.reports]
     assert fractions == sorted(fractions, key=float)  # type: ignore[arg-type]
-    assert 0.9 < fractions[-1] <= 1  # type: ignore[operator]
-    assert "stage 3: head profiles" in kept.reports[-1].sentence
+    assert fractions[-1] == 1
+    assert "stage 3: head profiles" in kept.reports[-2].sentence
 
 
 # Real weights

@@ -296,7 +296,7 @@ def test_a_third_of_the_iterations_draws_neighbours_closer_than_they_should_be()
     told: dict[int, float] = {}
     fit_opentsne(planted(4, 25).vectors, MapConfig(perplexity=20, iterations=900), told.__setitem__)
     assert told[300] == pytest.approx(told[250], rel=0.1), "it has settled"
-    assert told[350] < 0.5 * told[300]
+    assert told[350] < 0.7 * told[300]
 
 
 def test_the_divergence_told_is_that_of_the_map(heads: Planted, fitted: Told) -> None:

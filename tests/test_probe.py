@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.exceptions import ConvergenceWarning
 
 from core import probe as module
 from core.errors import Mistake
@@ -25,10 +24,10 @@ def normal(*shape: int, seed: int = 0) -> np.ndarray:
 
 
 def test_few_documents_are_all_seen_with_all_their_heads() -> None:
-    found = choose_samples(5, 2)
-    assert found.docs.tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
-    assert found.heads.tolist() == [0, 1] * 5
-    assert len(found) == 10
+    found = choose_samples(10, 2)
+    assert found.docs.tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9]
+    assert found.heads.tolist() == [0, 1] * 10
+    assert len(found) == 20
 
 
 def test_the_study_s_number() -> None:
@@ -39,7 +38,7 @@ def test_the_study_s_number() -> None:
 
 
 @few
-@given(docs=st.integers(5, 60), heads=st.integers(2, 6), each=st.integers(5, 40), seed=seeds)
+@given(docs=st.integers(10, 60), heads=st.integers(2, 6), each=st.integers(10, 40), seed=seeds)
 def test_every_head_has_as_many_samples_and_no_pair_comes_twice(docs: int, heads: int, each: int, seed: int) -> None:
     found = choose_samples(docs, heads, each * heads + heads - 1, seed)  # what is left over is no sample
     assert np.bincount(found.heads).tolist() == [min(docs, each)] * heads
@@ -74,30 +73,30 @@ def test_parts_of_the_corpus_find_their_samples(part: int) -> None:
     assert seen == list(range(len(samples)))
 
 
-@pytest.mark.parametrize(("docs", "heads"), [(4, 3), (0, 3), (100, 1)])
+@pytest.mark.parametrize(("docs", "heads"), [(9, 3), (0, 3), (100, 1)])
 def test_too_few_documents_or_heads(docs: int, heads: int) -> None:
     with pytest.raises(
-        Mistake, match=rf"^The probe needs at least 5 documents and 2 heads, and here are {docs} and {heads}\. .*\.$"
+        Mistake, match=rf"^The probe needs at least 10 documents and 2 heads, and here are {docs} and {heads}\.$"
     ):
         choose_samples(docs, heads)
 
 
-@pytest.mark.parametrize(("docs", "heads", "can"), [(5, 2, True), (4, 2, False), (5, 1, False), (0, 0, False)])
+@pytest.mark.parametrize(("docs", "heads", "can"), [(10, 2, True), (9, 2, False), (10, 1, False), (0, 0, False)])
 def test_whether_there_is_enough_is_known_beforehand(docs: int, heads: int, can: bool) -> None:
     assert can_probe(docs, heads) is can
 
 
 def test_too_few_samples_asked_for() -> None:
-    with pytest.raises(Mistake, match=r"^--probe-samples 14 is too few: give at least 15\.$"):
-        choose_samples(100, 3, 14)
-    assert len(choose_samples(100, 3, 15)) == 15
+    with pytest.raises(Mistake, match=r"^--probe-samples 29 is too few: give at least 30\.$"):
+        choose_samples(100, 3, 29)
+    assert len(choose_samples(100, 3, 30)) == 30
 
 
 # Splits
 
 
 @few
-@given(docs=st.integers(5, 60), heads=st.integers(2, 6), each=st.integers(5, 40), seed=seeds)
+@given(docs=st.integers(10, 60), heads=st.integers(2, 6), each=st.integers(10, 40), seed=seeds)
 def test_no_document_is_on_both_sides(docs: int, heads: int, each: int, seed: int) -> None:
     samples = choose_samples(docs, heads, each * heads, seed)
     test = held_out(samples, BY_DOCUMENT, seed)
@@ -107,7 +106,7 @@ def test_no_document_is_on_both_sides(docs: int, heads: int, each: int, seed: in
 
 
 @few
-@given(docs=st.integers(5, 60), heads=st.integers(2, 6), each=st.integers(5, 40), seed=seeds)
+@given(docs=st.integers(10, 60), heads=st.integers(2, 6), each=st.integers(10, 40), seed=seeds)
 def test_a_fifth_of_each_head_s_samples_is_tested_on(docs: int, heads: int, each: int, seed: int) -> None:
     samples = choose_samples(docs, heads, each * heads, seed)
     test = held_out(samples, BY_SAMPLE, seed)
@@ -280,31 +279,28 @@ def test_float16_vectors_do_not_overflow() -> None:
 
 def test_a_probe_that_does_not_converge_gives_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST_ITERATIONS", 1)
-    with pytest.raises(ConvergenceWarning):
+    with pytest.raises(Mistake, match="has not converged"):
         probe(normal(60, 4), choose_samples(20, 3), BY_SAMPLE)
 
 
 # What is doubtful
 
 
-@pytest.mark.xfail(strict=True, reason="nanpercentile warns of a head that has no test sample")
 def test_a_head_without_a_test_sample_has_no_recall_and_no_warning() -> None:
-    """Two heads, 5 of 100 documents each: by document two of about ten are tested on, often of one head."""
-    samples = choose_samples(100, 2, 10)
-    alone = next(seed for seed in range(20) if len(set(samples.heads[held_out(samples, BY_DOCUMENT, seed)])) == 1)
-    found = probe(normal(10, 3), samples, BY_DOCUMENT, alone)
+    """Two heads, 10 of 1,000 documents each: by document four of about twenty are tested on, sometimes of one head."""
+    samples = choose_samples(1_000, 2, 20)
+    alone = next(seed for seed in range(200) if len(set(samples.heads[held_out(samples, BY_DOCUMENT, seed)])) == 1)
+    found = probe(normal(20, 3), samples, BY_DOCUMENT, alone)
     assert np.isnan(found.recall.value).sum() == 1
 
 
-@pytest.mark.xfail(strict=True, reason="of five documents one is tested on, and one document has no spread")
 def test_one_test_document_is_not_sure() -> None:
-    samples = choose_samples(5, 3)
-    found = probe(normal(15, 3), samples, BY_DOCUMENT).accuracy
+    samples = choose_samples(10, 3)
+    found = probe(normal(30, 3), samples, BY_DOCUMENT).accuracy
     assert 0 < found.value[0] < 1
     assert found.high[0] - found.low[0] > 0.1
 
 
-@pytest.mark.xfail(strict=True, reason="whatever is not 'document' is taken for 'sample'")
 def test_an_unknown_split_is_refused() -> None:
     with pytest.raises((Mistake, ValueError, KeyError)):
-        held_out(choose_samples(5, 2), "documents")
+        held_out(choose_samples(10, 2), "documents")

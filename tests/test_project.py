@@ -17,7 +17,7 @@ import pytest
 
 from benchmarks.synthetic import write_run
 from core.errors import Mistake
-from core.results import read_analysis, read_map
+from core.results import read_analysis, read_map, read_placer
 from core.schema import MAP
 from core.shape import ModelShape
 from core.store import Run
@@ -712,7 +712,7 @@ def test_progress_names_the_head_and_is_closed(config: ProjectConfig, monkeypatc
         "stage 1, head 1: nearest neighbours",
         "stage 1, head 2: nearest neighbours",
     ]
-    assert [report.fraction for report in heard.reports] == pytest.approx([number / 15 for number in range(15)])
+    assert [report.fraction for report in heard.reports] == pytest.approx([number / 15 for number in range(16)])
     assert heard.closed == 1
 
 
@@ -722,3 +722,23 @@ def test_progress_is_closed_also_when_it_is_interrupted(config: ProjectConfig, m
     with pytest.raises(KeyboardInterrupt):
         project.run(config, heard)
     assert heard.closed == 1
+
+
+def test_a_map_that_has_gone_is_made_again(config: ProjectConfig) -> None:
+    project.run(config)
+    path = Run(config.cache, config.run).map_path(2)
+    before = path.read_bytes()
+    path.unlink()
+    assert not project.run(config).skipped
+    assert path.read_bytes() == before
+
+
+def test_new_points_are_placed_on_a_stored_map(config: ProjectConfig) -> None:
+    """All that takes is in the run; a point that is on the map already comes to lie where it is."""
+    project.run(config)
+    run = Run(config.cache, config.run)
+    placed = read_placer(run, 1).place(np.concatenate(list(run.vectors(1))).astype(np.float32).reshape(-1, DIM)[:40])
+    table = read_map(run, 1).to_pandas()
+    places = table[["x", "y"]].to_numpy()
+    extent = np.ptp(places, axis=0).max()
+    assert np.median(np.linalg.norm(placed - places[:40], axis=1)) < 0.1 * extent
