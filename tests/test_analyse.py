@@ -241,7 +241,7 @@ from precompute import analyse
 analyse.run(analyse.AnalyseConfig(Path(sys.argv[1]), "planted", model=MODEL))
 """
     whole = write_run(tmp_path / "whole", "planted", SHAPE, vectors, LABELS, part_size=50)
-    analysed(whole)
+    assert finish(start_job(whole.cache, script=script)).status == 0  # as many threads as the others
     run = write_run(tmp_path / "killed", "planted", SHAPE, vectors, LABELS, part_size=50)
     job = start_job(run.cache, script=script)
     while job.poll() is None:
