@@ -2,6 +2,8 @@
 
 import streamlit as st
 
+from pages.shared.url import note_page
+
 st.set_page_config(page_title="Headscope", page_icon=":material/visibility:", layout="wide")
 
 # Pages live one level down: a direct child of pages/ could be reached around this file.
@@ -9,7 +11,15 @@ page = st.navigation(
     {
         "Explore": [
             st.Page("pages/explore/overview.py", title="Overview", icon=":material/dashboard:", default=True),
+            st.Page("pages/explore/head_map.py", title="Head map", icon=":material/scatter_plot:"),
+            st.Page("pages/explore/heat_map.py", title="Topic heat map", icon=":material/grid_on:"),
+            st.Page("pages/explore/head_profile.py", title="Head profile", icon=":material/person_search:"),
+        ],
+        "Understand": [
+            st.Page("pages/understand/stages.py", title="Stages", icon=":material/layers:"),
+            st.Page("pages/understand/topics.py", title="Topics", icon=":material/category:"),
         ],
     }
 )
+note_page(page.url_path)
 page.run()

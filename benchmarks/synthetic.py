@@ -65,12 +65,13 @@ def write_run(
         "notes": [],
         **asdict(shape),
     }
+    counts = {"parts": -(-count // part_size), "tokens": 3 * count, "truncated": 0, "duplicate": 0}
     manifest = Manifest(
         model=model,
         vectors={"dtype": dtype, "stages": list(stages), "part_size": part_size},
         corpus={"source": "planted", "fingerprint": "planted", "documents": count, "extra": {}},
         versions={},
-        steps={"embed": Step(EMBEDDED, "done", "2026-01-01T00:00:00+00:00", counts={"parts": -(-count // part_size)})},
+        steps={"embed": Step(EMBEDDED, "done", "2026-01-01T00:00:00+00:00", counts=counts)},
     )
     run.write_manifest(manifest)
     return run

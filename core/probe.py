@@ -9,6 +9,7 @@ import numpy as np
 
 from core.bootstrap import Interval, shares
 from core.errors import Mistake
+from core.shape import ModelShape
 
 SAMPLES = 32_000
 """At most, train and test together: the study's number."""
@@ -48,6 +49,15 @@ class Probe:
     """``[head, predicted]``: test samples."""
     train: int
     test: int
+
+
+@dataclass(frozen=True)
+class Mistakes:
+    """``wrong`` of the probe's answers, the ``share`` of them that name a head of the same group, and chance's."""
+
+    wrong: int
+    share: float
+    chance: float
 
 
 def can_probe(docs: int, heads: int) -> bool:
@@ -103,6 +113,20 @@ def probe(vectors: np.ndarray, samples: Samples, split: str, seed: int = 0) -> P
         train=int((~test).sum()),
         test=int(test.sum()),
     )
+
+
+def mistakes_within_groups(confusion: np.ndarray, shape: ModelShape) -> Mistakes | None:
+    """How many of the mistakes in ``confusion[head, predicted]`` stay within a key/value group.
+
+    None where no heads share a key/value head, all do, or nothing was mistaken.
+    """
+    group = np.array([shape.group_of(head) for head in range(shape.heads)])
+    wrong = confusion * (1 - np.eye(shape.heads))
+    if shape.kv_heads in (1, shape.heads) or not wrong.sum():
+        return None
+    same = group[:, None] == group[None, :]
+    each = shape.heads // shape.kv_heads
+    return Mistakes(int(wrong.sum()), float(wrong[same].sum() / wrong.sum()), (each - 1) / (shape.heads - 1))
 
 
 def _predict(train: np.ndarray, heads: np.ndarray, test: np.ndarray, count: int) -> np.ndarray:

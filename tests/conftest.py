@@ -71,6 +71,38 @@ def demo_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return cache
 
 
+@pytest.fixture(scope="session")
+def analysed_cache(demo_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo run by the real default model, with its figures and quickly made maps."""
+    import shutil
+
+    from precompute import analyse, project
+    from precompute.project_config import ProjectConfig
+
+    cache = tmp_path_factory.mktemp("analysed")
+    shutil.copytree(demo_cache / "demo", cache / "demo")
+    analyse.run(analyse.AnalyseConfig(cache, "demo"))
+    project.run(ProjectConfig(cache, "demo", iterations=90))
+    return cache
+
+
+@pytest.fixture(scope="session")
+def bare_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run 'bare' of planted vectors without any labels, analysed, without maps; four heads on two."""
+    import numpy as np
+
+    from benchmarks.synthetic import PlantedTopics, write_run
+    from core.shape import ModelShape
+    from precompute import analyse
+
+    cache = tmp_path_factory.mktemp("bare")
+    shape = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
+    vectors = np.random.default_rng(0).normal(size=(40, 32))
+    write_run(cache, "bare", shape, lambda stage, first, count: vectors[first : first + count] + stage, [None] * 40)
+    analyse.run(analyse.AnalyseConfig(cache, "bare", model=PlantedTopics(shape, {})))
+    return cache
+
+
 @pytest.fixture
 def write_corpus(tmp_path: Path) -> Callable[..., Path]:
     """Writes rows as JSON lines and returns the file; a string is written as it is."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -413,13 +412,10 @@ def test_progress_ends_at_one_and_never_goes_back(planted: Run) -> None:
 # Real weights
 
 
-@pytest.fixture(scope="module")
-def demo(demo_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+@pytest.fixture
+def demo(analysed_cache: Path) -> Run:
     """The demo run by the real default model, analysed."""
-    cache = tmp_path_factory.mktemp("analysed")
-    shutil.copytree(demo_cache / "demo", cache / "demo")
-    analyse.run(AnalyseConfig(cache, "demo"))
-    return Run(cache, "demo")
+    return Run(analysed_cache, "demo")
 
 
 def test_stage_3_similarities_are_those_of_sentence_transformers(demo: Run) -> None:

@@ -9,7 +9,19 @@ from hypothesis import strategies as st
 
 from core import probe as module
 from core.errors import Mistake
-from core.probe import BY_DOCUMENT, BY_SAMPLE, SAMPLES, SPLITS, Samples, can_probe, choose_samples, held_out, probe
+from core.probe import (
+    BY_DOCUMENT,
+    BY_SAMPLE,
+    SAMPLES,
+    SPLITS,
+    Samples,
+    can_probe,
+    choose_samples,
+    held_out,
+    mistakes_within_groups,
+    probe,
+)
+from core.shape import ModelShape
 
 pytestmark = pytest.mark.filterwarnings("error")  # a warning of numpy in ordinary use is a bug
 few = settings(max_examples=40, deadline=None, derandomize=True)
@@ -304,3 +316,15 @@ def test_one_test_document_is_not_sure() -> None:
 def test_an_unknown_split_is_refused() -> None:
     with pytest.raises((Mistake, ValueError, KeyError)):
         held_out(choose_samples(10, 2), "documents")
+
+
+def test_mistakes_within_groups_by_hand() -> None:
+    """Four heads in two groups: of 10 mistakes, 6 are 1↔2 or 3↔4; one of the three other heads is a sibling."""
+    shape = ModelShape(layers=1, heads=4, kv_heads=2, hidden=8, head_dim=2)
+    confusion = np.array([[9, 3, 1, 0], [2, 9, 0, 1], [1, 0, 9, 1], [0, 1, 0, 9]])
+    found = mistakes_within_groups(confusion, shape)
+    assert found is not None
+    assert (found.wrong, found.share, found.chance) == (10, 0.6, pytest.approx(1 / 3))
+    assert mistakes_within_groups(np.eye(4), shape) is None
+    alone = ModelShape(layers=1, heads=4, kv_heads=4, hidden=8, head_dim=2)
+    assert mistakes_within_groups(confusion, alone) is None

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.explore.overview_parts import facts, one_head, run_table
+from pages.explore.overview_report import beside_the_study, what_heads_are
 from pages.shared.empty_states import empty_cache, half_built
 from pages.shared.sidebar import choose_run
 from pages.shared.text import plain
@@ -23,6 +24,8 @@ elif not state.finished:
     half_built(state)
 else:
     facts(state)
+    what_heads_are(state)
+    beside_the_study(state)
     one_head(state)
 if state is not None:
     run_table()

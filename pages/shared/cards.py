@@ -23,8 +23,8 @@ _STYLE = """
 .hs-meta { opacity: .78; font-size: .85em; margin-top: .1rem; }
 .hs-bar { height: .28rem; border-radius: .2rem; margin-top: .4rem;
   background: color-mix(in srgb, currentColor 12%, transparent); }
-.hs-bar > span { display: block; height: 100%; border-radius: .2rem; background: #4C78C8; }
-.hs-bar > span.hs-negative { background: #C2543F; }
+.hs-bar > span { display: block; height: 100%; border-radius: .2rem; background: #C2543F; }
+.hs-bar > span.hs-negative { background: #4C78C8; }
 .hs-text { white-space: pre-wrap; margin-top: .55rem; line-height: 1.5; }
 </style>
 """

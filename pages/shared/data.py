@@ -11,6 +11,8 @@ import streamlit as st
 
 from core.errors import Mistake
 from core.manifest import Manifest
+from core.report import Tables, read_tables
+from core.results import Topics, labels_of, read_analysis, read_map, read_own_similarity, read_topics
 from core.store import Run, default_cache, open_run, run_names
 
 
@@ -27,11 +29,27 @@ class RunState:
         return self.manifest is not None and self.manifest.is_done("embed")
 
     @property
+    def analysed(self) -> bool:
+        return self.finished and self.manifest is not None and self.manifest.is_done("analyse")
+
+    @property
+    def projected(self) -> bool:
+        return self.finished and self.manifest is not None and self.manifest.is_done("project")
+
+    @property
     def version(self) -> str:
-        """Changes whenever the run's vectors do: the key of everything that is cached about it."""
+        """Changes whenever the run's vectors do: the key of everything that is cached about them."""
+        return self._version("embed")
+
+    @property
+    def analysis_version(self) -> str:
+        """Changes whenever the run's figures or maps do."""
+        return self._version("embed", "analyse", "project")
+
+    def _version(self, *steps: str) -> str:
         assert self.manifest is not None
-        step = self.manifest.steps["embed"]
-        return f"{step.fingerprint}/{step.finished}"
+        found = [self.manifest.steps[name] for name in steps if name in self.manifest.steps]
+        return "/".join(f"{step.fingerprint}/{step.finished}" for step in found)
 
 
 def cache_folder() -> Path:
@@ -61,6 +79,36 @@ def head_vectors(state: RunState, stage: int, head: int) -> np.ndarray:
     return _head_vectors(state.run, state.version, stage, head)
 
 
+def tables(state: RunState) -> Tables:
+    """The rows of the run's figures, for a run that is analysed."""
+    return _tables(state.run, state.analysis_version)
+
+
+def analysis(state: RunState, name: str) -> pa.Table:
+    """One table of ``analysis/``, whole."""
+    return _analysis(state.run, state.analysis_version, name)
+
+
+def topics(state: RunState, original: bool = False) -> Topics:
+    """The run's topics, or the study's 39 original ones, with their vectors."""
+    return _topics(state.run, state.analysis_version, original)
+
+
+def labels(state: RunState) -> np.ndarray:
+    """``[doc]``: each document's topic as an index into ``topics``, -1 for none."""
+    return _labels(state.run, state.analysis_version)
+
+
+def places(state: RunState, stage: int) -> np.ndarray:
+    """``[doc, head, 2]``: where every head vector lies on the stage's map."""
+    return _places(state.run, state.analysis_version, stage)
+
+
+def own_similarity(state: RunState, stage: int) -> np.ndarray:
+    """``[doc, 1 + head]``: similarity to the own topic; column 0 is the full embedding, NaN without a label."""
+    return _own_similarity(state.run, state.analysis_version, stage)
+
+
 @st.cache_resource(max_entries=8, show_spinner="Reading the documents …")
 def _documents(run: Run, version: str) -> pa.Table:
     return run.documents()
@@ -71,3 +119,41 @@ def _head_vectors(run: Run, version: str, stage: int, head: int) -> np.ndarray:
     vectors = run.head_vectors(stage, head)
     vectors.setflags(write=False)
     return vectors
+
+
+@st.cache_resource(max_entries=8, show_spinner="Reading the figures …")
+def _tables(run: Run, version: str) -> Tables:
+    return read_tables(run)
+
+
+@st.cache_resource(max_entries=32, show_spinner="Reading the figures …")
+def _analysis(run: Run, version: str, name: str) -> pa.Table:
+    return read_analysis(run, name)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _topics(run: Run, version: str, original: bool) -> Topics:
+    return read_topics(run, original)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _labels(run: Run, version: str) -> np.ndarray:
+    found = labels_of(run.documents(["topic"])["topic"].to_pylist(), read_topics(run).names)
+    found.setflags(write=False)
+    return found
+
+
+@st.cache_resource(max_entries=12, show_spinner="Reading the map …")
+def _places(run: Run, version: str, stage: int) -> np.ndarray:
+    table = read_map(run, stage)
+    found = np.stack([table["x"].to_numpy(), table["y"].to_numpy()], axis=1)
+    found = found.reshape(-1, run.manifest().shape.heads, 2)
+    found.setflags(write=False)
+    return found
+
+
+@st.cache_resource(max_entries=12, show_spinner="Reading the similarities …")
+def _own_similarity(run: Run, version: str, stage: int) -> np.ndarray:
+    found = read_own_similarity(run, stage, _labels(run, version), len(read_topics(run).names))
+    found.setflags(write=False)
+    return found

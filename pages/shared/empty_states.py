@@ -39,6 +39,27 @@ def _build_demo() -> None:
         st.rerun(scope="fragment")
 
 
+def not_analysed(state: RunState) -> None:
+    """A run that has vectors, but no figures yet."""
+    st.info(f"The run {plain(state.run.name)} has vectors, but no figures yet.", icon=":material/query_stats:")
+    st.caption("Compute them in a terminal; the page fills itself when they are there.")
+    st.code(f"python -m precompute analyse {state.run.name}", language="bash")
+
+
+def not_projected(state: RunState) -> None:
+    """A run that has vectors, but no maps yet."""
+    st.info(f"The run {plain(state.run.name)} has no maps yet. This makes them:", icon=":material/map:")
+    st.code(f"python -m precompute project {state.run.name}", language="bash")
+
+
+def no_labels(what: str) -> None:
+    """``what`` needs labelled documents, and there are none."""
+    st.info(
+        f"{what} needs documents with a topic, and no document of this run has one from its list of topics.",
+        icon=":material/label_off:",
+    )
+
+
 def half_built(state: RunState) -> None:
     """A run whose vectors are not all there."""
     build = current_build(cache_folder())

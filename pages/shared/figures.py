@@ -14,6 +14,17 @@ DIVERGING = {
     "light": [[0, "#2B5C9E"], [0.25, "#89AFD9"], [0.5, "#F4F1EA"], [0.75, "#E29A7B"], [1, "#B03A2E"]],
     "dark": [[0, "#6FA8F0"], [0.25, "#3B5F93"], [0.5, "#1F242D"], [0.75, "#9A4B3A"], [1, "#F2876B"]],
 }
+# From the page's own ground to a deep blue: nothing, then more and more.
+SEQUENTIAL = {
+    "light": [[0, "#F4F1EA"], [0.35, "#A9C3E2"], [0.7, "#4C78C8"], [1, "#1D3A73"]],
+    "dark": [[0, "#1F242D"], [0.35, "#2F4C7E"], [0.7, "#6F9BE8"], [1, "#D5E3FF"]],
+}
+# Told apart by most colour-blind readers (after Okabe and Ito), on either ground.
+SERIES = {
+    "light": ("#2B5C9E", "#C2543F", "#3A8C6E", "#8A6FB0", "#B58A1F", "#5F6B7A"),
+    "dark": ("#7FB0F5", "#F2957B", "#6FCBA6", "#BFA5E6", "#E3BE5C", "#A7B0BD"),
+}
+QUIET = {"light": "#8C8678", "dark": "#7D8694"}
 
 
 def template(theme: str) -> go.layout.Template:
@@ -24,8 +35,19 @@ def template(theme: str) -> go.layout.Template:
             "paper_bgcolor": "rgba(0,0,0,0)",
             "plot_bgcolor": "rgba(0,0,0,0)",
             "margin": {"l": 66, "r": 10, "t": 10, "b": 40},
-            "xaxis": {"showgrid": False, "zeroline": False, "ticks": "", "title": {"standoff": 8}},
-            "yaxis": {"showgrid": False, "zeroline": False, "ticks": "", "ticklabelstandoff": 6},
+            "xaxis": {
+                "showgrid": False,
+                "zeroline": False,
+                "ticks": "",
+                "title": {"standoff": 8, "font": {"size": 12}},
+            },
+            "yaxis": {
+                "showgrid": False,
+                "zeroline": False,
+                "ticks": "",
+                "ticklabelstandoff": 6,
+                "title": {"font": {"size": 12}},
+            },
             "hoverlabel": {"font": {"family": FONT, "color": INK[theme]}, "bgcolor": GROUND[theme]},
         }
     )

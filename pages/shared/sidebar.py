@@ -7,11 +7,12 @@ import streamlit as st
 from core.presets import PRESETS
 from pages.shared.data import RunState, runs
 from pages.shared.text import plain
-from pages.shared.url import choice_from_url, choice_to_url
+from pages.shared.url import choice_from_url, choice_to_url, keep_choices
 
 
 def choose_run() -> RunState | None:
     """The run that is chosen, or None where the cache is empty."""
+    keep_choices()
     states = {state.run.name: state for state in runs()}
     if not states:
         return None

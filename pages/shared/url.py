@@ -8,6 +8,8 @@ from typing import TypeVar
 import streamlit as st
 
 Choice = TypeVar("Choice", int, str)
+_KEPT, _PAGE, _TURNED = "the address kept from page to page", "the page that is shown", "the page was turned"
+_SHOWN = "choices that the page has shown"
 
 
 def choice_from_url(name: str, options: Sequence[Choice], default: Choice) -> None:
@@ -19,10 +21,13 @@ def choice_from_url(name: str, options: Sequence[Choice], default: Choice) -> No
     """
     given = st.query_params.get(name)
     ours = given == st.session_state.get(_written(name))
-    if ours and st.session_state.get(name) in options:
+    shown: set[str] = st.session_state.setdefault(_SHOWN, set())
+    # On a page that was just turned to, the widget is a new one, whatever its key still says.
+    if ours and name in shown and st.session_state.get(name) in options:
         return
+    shown.add(name)
     found = next((option for option in options if str(option) == given), None)
-    if found is None and not ours:
+    if found is None and given is not None and not ours:
         st.toast(f"The link names a {name} that is not here; the first one is shown.", icon=":material/link_off:")
     st.session_state[name] = default if found is None else found
 
@@ -36,6 +41,28 @@ def choice_to_url(name: str, value: Choice, default: Choice) -> None:
         else:
             st.query_params[name] = text
     st.session_state[_written(name)] = text
+    kept = st.session_state.setdefault(_KEPT, {})
+    kept.pop(name, None)
+    if text is not None:
+        kept[name] = text
+
+
+def note_page(page: str) -> None:
+    """Told by app.py which page is about to run."""
+    turned = st.session_state.get(_PAGE) not in (None, page)
+    st.session_state[_TURNED], st.session_state[_PAGE] = turned, page
+    if turned:
+        st.session_state[_SHOWN] = set()
+
+
+def keep_choices() -> None:
+    """Gives a page that was just turned to the choices of the one before; the navigation's links come without them.
+
+    All at once, for every change of the address is a step of the browser's history; and from within the page, for the
+    browser drops what is said before it has turned.
+    """
+    if st.session_state.pop(_TURNED, False) and not len(st.query_params):
+        st.query_params.update(st.session_state.get(_KEPT, {}))
 
 
 def _written(name: str) -> str:

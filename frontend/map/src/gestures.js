@@ -1,0 +1,108 @@
+// Hover, click, lasso and box on a layer above the drawing: no gesture redraws the points.
+
+import { element } from "./dom.js";
+
+const NEAR = 9; // pixels
+
+export function listen(stage, ask) {
+  const { layer, svg, tip } = stage;
+  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  svg.append(path);
+  let drawn = null;
+  let down = null;
+
+  const at = (event) => {
+    const box = layer.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top];
+  };
+  const toMap = ([x, y], place) => [((x - place[0]) / (place[2] - place[0])) * 65535, ((place[3] - y) / (place[3] - place[1])) * 65535];
+  const pick = (position) => {
+    const place = ask.place(...position);
+    if (!place) return -1;
+    return ask.nearest(...toMap(position, place), (NEAR / (place[2] - place[0])) * 65535, position);
+  };
+  const hide = () => {
+    tip.hidden = true;
+    stage.ring.style.display = "none";
+  };
+
+  const hover = (event) => {
+    const position = at(event);
+    const point = pick(position);
+    layer.style.cursor = point >= 0 && ask.mode() === "pan" ? "pointer" : "";
+    if (point < 0) return hide();
+    const { title, meta, spot } = ask.describe(point, position);
+    tip.replaceChildren(element("div", { class: "tip-title" }, title), element("div", { class: "tip-meta" }, meta));
+    tip.hidden = false;
+    const width = layer.clientWidth;
+    const left = Math.min(Math.max(4, position[0] + 14), Math.max(4, width - tip.offsetWidth - 4));
+    const below = position[1] + 18 + tip.offsetHeight < layer.clientHeight;
+    tip.style.left = `${left}px`;
+    tip.style.top = `${below ? position[1] + 16 : position[1] - tip.offsetHeight - 10}px`;
+    stage.ring.style.display = "";
+    stage.ring.setAttribute("cx", spot[0]);
+    stage.ring.setAttribute("cy", spot[1]);
+    return undefined;
+  };
+
+  const outline = () => {
+    const corners = ask.mode() === "box" ? boxOf(drawn) : drawn;
+    path.setAttribute("d", corners.length > 1 ? `M${corners.map((corner) => corner.join(" ")).join("L")}Z` : "");
+  };
+
+  layer.addEventListener("pointerdown", (event) => {
+    if (event.button) return;
+    down = at(event);
+    if (ask.mode() === "pan") return;
+    event.preventDefault();
+    event.stopPropagation();
+    try {
+      layer.setPointerCapture(event.pointerId);
+    } catch {
+      // the pointer is gone already
+    }
+    drawn = [down];
+    hide();
+  });
+  // The library pans on these; while an area is drawn it must not.
+  for (const kind of ["mousedown", "touchstart"]) {
+    layer.addEventListener(kind, (event) => ask.mode() !== "pan" && event.stopPropagation(), true);
+  }
+  layer.addEventListener("pointermove", (event) => {
+    if (!drawn) {
+      if (!event.buttons) hover(event);
+      else hide();
+      return;
+    }
+    const position = at(event);
+    const last = drawn[drawn.length - 1];
+    if (Math.hypot(position[0] - last[0], position[1] - last[1]) >= 3) drawn.push(position);
+    outline();
+  });
+  const finish = (event) => {
+    const start = down;
+    down = null;
+    if (drawn) {
+      const corners = ask.mode() === "box" ? boxOf([...drawn, at(event)]) : drawn;
+      const first = drawn[0];
+      drawn = null;
+      path.setAttribute("d", "");
+      const reach = Math.max(...corners.map((corner) => Math.hypot(corner[0] - first[0], corner[1] - first[1])));
+      const place = ask.place(...first);
+      if (place && corners.length >= 3 && reach > 8) return ask.area(corners.map((corner) => toMap(corner, place)));
+    }
+    if (!start || event.type !== "pointerup") return undefined;
+    const position = at(event);
+    if (Math.hypot(position[0] - start[0], position[1] - start[1]) > 4) return undefined;
+    return ask.click(pick(position));
+  };
+  layer.addEventListener("pointerup", finish);
+  layer.addEventListener("pointercancel", finish);
+  layer.addEventListener("pointerleave", () => !drawn && hide());
+  return { hide };
+}
+
+function boxOf(drawn) {
+  const [[x0, y0], [x1, y1]] = [drawn[0], drawn[drawn.length - 1]];
+  return [[x0, y0], [x1, y0], [x1, y1], [x0, y1]];
+}

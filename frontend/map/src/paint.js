@@ -1,0 +1,92 @@
+// What colour and size every point has: a category a point, and a colour and a size a category.
+
+import { contains, parseArea } from "./area.js";
+
+export const SHADES = 6;
+
+// The scheme of a colouring: its colours, and which of them a point has.
+export function colouring(view, map, meta, dark) {
+  const scheme = meta.schemes[dark ? "dark" : "light"];
+  const { heads } = meta;
+  const group = (head) => Math.floor((head * meta.groups) / heads);
+  if (view.colour === "group") return { colours: scheme.groups, of: (point) => group(point % heads) };
+  if (view.colour === "activation") {
+    const shade = (point) => Math.min(SHADES - 1, Math.floor((map.activation[point] * SHADES) / 256));
+    return { colours: scheme.activation, of: (point) => group(point % heads) * SHADES + shade(point) };
+  }
+  const column = meta.columns.find((candidate) => candidate.name === view.colour);
+  if (column) {
+    const codes = map.documents.codes[column.key];
+    const colours = scheme.topics.slice(0, column.values.length);
+    return { colours: [...colours, scheme.none], of: (point) => (codes[Math.floor(point / heads)] < 0 ? colours.length : codes[Math.floor(point / heads)]), column };
+  }
+  return { colours: scheme.heads, of: (point) => point % heads };
+}
+
+// Categories: 0 ground, then every colour three times (as it is, strong, faded), then one that nobody sees.
+export function paint(view, map, meta, dark, ground, paper) {
+  const { colours, of, column } = colouring(view, map, meta, dark);
+  const { heads } = meta;
+  const count = map.x.length;
+  const n = colours.length;
+  const category = new Uint16Array(count);
+  const chosen = new Uint8Array(heads);
+  for (const head of view.heads) chosen[head - 1] = 1;
+  const polygon = parseArea(view.area, meta.stage);
+  const bounds = polygon && [0, 1].map((axis) => [Math.min(...polygon.map((c) => c[axis])), Math.max(...polygon.map((c) => c[axis]))]);
+  const position = view.doc === null ? -1 : map.documents.position(view.doc - 1);
+  const searching = view.hits !== null;
+  const focusing = column && view.focus !== null;
+  const highlighting = polygon || position >= 0 || searching;
+  let strong = 0;
+  for (let point = 0; point < count; point += 1) {
+    const at = Math.floor(point / heads);
+    const own = of(point);
+    const lit = chosen[point % heads] === 1 && (!focusing || own === view.focus);
+    let high = at === position;
+    if (!high && lit && highlighting) {
+      if (searching && view.hits.has(at)) high = true;
+      else if (polygon) {
+        const x = map.x[point];
+        const y = map.y[point];
+        high = x >= bounds[0][0] && x <= bounds[0][1] && y >= bounds[1][0] && y <= bounds[1][1] && contains(polygon, x, y);
+      }
+    }
+    if (high) strong += 1;
+    category[point] = high ? 1 + n + own : !lit ? 0 : highlighting ? 1 + 2 * n + own : 1 + own;
+  }
+  const size = count > 100_000 ? 1.6 : count > 20_000 ? 2.4 : 4;
+  const large = strong > 4_000 ? size * 1.25 : Math.max(7, size * 1.7);
+  const faded = colours.map((colour) => mix(colour, paper, dark ? 0.74 : 0.72));
+  const repeat = (value) => colours.map(() => value);
+  return {
+    category,
+    strong,
+    colours: [ground, ...colours, ...colours, ...faded, paper],
+    sizes: [size * 0.8, ...repeat(size), ...repeat(large), ...repeat(size * 0.9), 0.1],
+    unseen: 1 + 3 * n,
+    isStrongCategory: (own) => own > n && own <= 2 * n,
+    isLit: (point) => category[point] !== 0,
+    of,
+    palette: colours,
+  };
+}
+
+// ``[category]``: 0 is drawn first, 2 last, on top.
+export function layers(painted) {
+  return Uint8Array.from(painted.colours, (_, own) => (own === 0 ? 0 : painted.isStrongCategory(own) ? 2 : 1));
+}
+
+export function rgb(colour) {
+  const hex = /^#([0-9a-f]{6})/i.exec(colour.trim());
+  if (hex) return [0, 2, 4].map((i) => parseInt(hex[1].slice(i, i + 2), 16));
+  const short = /^#([0-9a-f]{3})$/i.exec(colour.trim());
+  if (short) return [...short[1]].map((digit) => parseInt(digit + digit, 16));
+  const numbers = colour.match(/[\d.]+/g) ?? [255, 255, 255];
+  return numbers.slice(0, 3).map(Number);
+}
+
+export function mix(one, other, share) {
+  const [a, b] = [rgb(one), rgb(other)];
+  return `#${a.map((v, i) => Math.round(v * (1 - share) + b[i] * share).toString(16).padStart(2, "0")).join("")}`;
+}

@@ -1,0 +1,42 @@
+"""Topic heat map: how near every head is to each document's own topic (the study's Fig. 6)."""
+
+import streamlit as st
+
+from core.errors import Mistake
+from pages.explore.heat_map_choices import choose_view
+from pages.explore.heat_map_details import details
+from pages.explore.heat_map_parts import draw
+from pages.shared.data import labels
+from pages.shared.empty_states import empty_cache, half_built, no_labels, not_analysed
+from pages.shared.glossary import why
+from pages.shared.sidebar import choose_run
+from pages.shared.text import plain
+
+state = choose_run()
+
+st.title("Topic heat map", help=why("similarity", "full embedding", "stage"))
+st.markdown(
+    "Every column is a document, every row a head. A cell is **red** where the head places the document near the name "
+    "of the document's own topic, **blue** where it turns away from it. Rows that are red in one block only follow "
+    "that topic; rows of one colour throughout do not tell topics apart."
+)
+
+if state is None:
+    empty_cache()
+elif state.manifest is None:
+    st.error(plain(state.problem), icon=":material/error:")
+elif not state.finished:
+    half_built(state)
+elif not state.analysed:
+    not_analysed(state)
+else:
+    try:
+        if (labels(state) >= 0).any():
+            view = choose_view(state)
+            if view is not None:
+                draw(state, view)
+                details(state, view)
+        else:
+            no_labels("The topic heat map")
+    except Mistake as mistake:  # a file of the run is missing or damaged
+        st.error(plain(mistake), icon=":material/error:")

@@ -1,0 +1,154 @@
+"""What the heat map shows: stage, topics, how many documents, in which order, on which scale. All of it is a link."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from core.heatmap import PER_TOPIC, frequent_topics
+from pages.shared.controls import choose_stage
+from pages.shared.data import RunState, labels, topics
+from pages.shared.glossary import why
+from pages.shared.url import choice_from_url, choice_to_url
+
+SIZES = (20, 60, PER_TOPIC, 250, 500, 1_000, 2_500)
+NO_TOPIC = -1
+_WRITTEN, _NAMES = "written to the address: t", "topics that were offered"
+
+
+@dataclass(frozen=True)
+class View:
+    """``stage`` orders the columns, ``shown`` are drawn; ``sort`` is a row: 0 the full embedding, then heads."""
+
+    stage: int
+    shown: tuple[int, ...]
+    topics: tuple[int, ...]
+    per_topic: int
+    sort: int
+    same_range: bool
+
+
+@dataclass(frozen=True)
+class Linked:
+    """Topics that a link names, each once, and whether it names others as well."""
+
+    chosen: tuple[int, ...]
+    unknown: bool
+
+
+def linked_topics(text: str, count: int) -> Linked:
+    """Reads ``0,3,7``: numbers below ``count``; whatever else stands there is unknown."""
+    parts = [part.strip() for part in text.split(",")]
+    good = [int(part) for part in parts if part.isascii() and part.isdecimal() and len(part) < 7 and int(part) < count]
+    return Linked(tuple(dict.fromkeys(good)), len(good) < len(parts))
+
+
+def row_name(row: int) -> str:
+    """Row 0 is the full embedding."""
+    return f"head {row}" if row else "full embedding"
+
+
+def choose_view(state: RunState) -> View | None:
+    """The controls, or None while no topic is chosen."""
+    assert state.manifest is not None
+    stages, heads = state.manifest.stages, state.manifest.shape.heads
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        stage = choose_stage(stages)
+    with right, st.container(gap="small"):
+        every = len(stages) > 1 and _toggle(
+            "stages",
+            f"All {len(stages)} stages, one under another",
+            "A document keeps its column in all of them: the order is that of the chosen stage.",
+        )
+        same = len(stages) > 1 and _toggle(
+            "range", "Same colour range for all stages", "Otherwise each stage uses the range that its own cells need."
+        )
+    first, second, third = st.columns(3, gap="medium", vertical_alignment="bottom")
+    with first:
+        chosen = _choose_topics(state)
+    with second:
+        size = _select("size", "Documents a topic", SIZES, PER_TOPIC, str, "Of larger topics so many are drawn.")
+    with third:
+        sort = _select(
+            "sort",
+            "Order within a topic",
+            range(heads + 1),
+            0,
+            lambda row: f"by {'the ' if row == 0 else ''}{row_name(row)}",
+            "The most similar document stands left.  \n" + why("full embedding"),
+        )
+    if not chosen:
+        st.info("Choose at least one topic.", icon=":material/category:")
+        return None
+    return View(stage, tuple(stages) if every else (stage,), chosen, size, sort, same)
+
+
+def _toggle(name: str, label: str, explained: str) -> bool:
+    choice_from_url(name, (0, 1), 0)
+    on = bool(st.toggle(label, key=name, help=explained))
+    choice_to_url(name, int(on), 0)
+    return on
+
+
+def _select(name: str, label: str, options: Sequence[int], default: int, say: object, explained: str) -> int:
+    choice_from_url(name, options, default)
+    value = int(st.selectbox(label, options, key=name, format_func=say, help=explained))  # type: ignore[call-overload]
+    choice_to_url(name, value, default)
+    return value
+
+
+def _choose_topics(state: RunState) -> tuple[int, ...]:
+    names, own = topics(state).names, labels(state)
+    counts = np.bincount(own[own >= 0], minlength=len(names))
+    usual = [int(topic) for topic in frequent_topics(own)]
+    _topics_from_url(names, usual)
+    there = [int(topic) for topic in np.flatnonzero(counts)]
+
+    def set_topics(wanted: list[int]) -> None:
+        st.session_state["topics"] = wanted
+
+    label = f"Topics: {len(st.session_state['topics'])} of {len(there)}"
+    with st.popover(label, icon=":material/category:", width="stretch"):
+        chosen = st.multiselect(
+            "Topics",
+            there,
+            key="topics",
+            format_func=lambda topic: f"{names[topic]} ({counts[topic]})",
+            help="In parentheses: how many documents have that topic.",
+            placeholder="Choose topics",
+        )
+        with st.container(horizontal=True):
+            st.button(f"The {len(usual)} most frequent", on_click=set_topics, args=(usual,))
+            st.button("All", on_click=set_topics, args=(there,))
+    text = None if chosen == usual else ",".join(str(topic) for topic in chosen)
+    if text is None:
+        st.query_params.pop("t", None)
+    elif st.query_params.get("t") != text:
+        st.query_params["t"] = text
+    st.session_state[_WRITTEN], st.session_state["kept topics"] = text, tuple(chosen)
+    return tuple(chosen)
+
+
+def _topics_from_url(names: tuple[str, ...], usual: list[int]) -> None:
+    """As ``choice_from_url``, for several topics: the address wins when somebody else changed it."""
+    same = st.session_state.get(_NAMES) == names
+    st.session_state[_NAMES] = names
+    given = st.query_params.get("t")
+    if given == st.session_state.get(_WRITTEN):
+        if not same:  # another run's numbers mean other topics
+            st.session_state["topics"] = usual
+        elif "topics" not in st.session_state:
+            st.session_state["topics"] = list(st.session_state.get("kept topics", usual))
+        return
+    if given is None:
+        kept = st.session_state.get("kept topics", usual) if st.session_state.get("page changed") and same else usual
+        st.session_state["topics"] = list(kept)
+        return
+    linked = linked_topics(given, len(names))
+    if linked.unknown:
+        st.toast("The link names a topic that is not here; it is left out.", icon=":material/link_off:")
+    st.session_state["topics"] = list(linked.chosen) or usual

@@ -1,0 +1,52 @@
+"""A drawing of the three stages, for readers who have not read the study."""
+
+from __future__ import annotations
+
+from core.palette import head_colours
+from core.shape import ModelShape
+
+_STYLE = """
+<style>
+.hs-stages { display: flex; flex-wrap: wrap; gap: .6rem; align-items: stretch; }
+.hs-step { flex: 1 1 11rem; border: 1px solid color-mix(in srgb, currentColor 16%, transparent); border-radius: .5rem;
+  padding: .7rem .8rem; display: flex; flex-direction: column; gap: .45rem; }
+.hs-step.hs-plain { flex: 0 1 8.5rem; border-style: dashed; }
+.hs-step b { font-size: .95em; }
+.hs-step small { opacity: .8; line-height: 1.35; }
+.hs-strip { display: flex; gap: 2px; height: 1.15rem; }
+.hs-strip i { flex: 1; border-radius: 2px; }
+.hs-strip.hs-mixed i { background: linear-gradient(90deg, var(--a), var(--b)); }
+</style>
+"""
+
+
+def stages_drawing(shape: ModelShape) -> str:
+    """HTML: a text goes in, and where in the model the three stages are read."""
+    colours = head_colours(shape.heads, shape.kv_heads, "light")
+    own = "".join(f'<i style="background:{colour}"></i>' for colour in colours)
+    mixed = "".join(
+        f'<i style="background:linear-gradient(90deg,{colour},{colours[(number * 5 + 3) % len(colours)]})"></i>'
+        for number, colour in enumerate(colours)
+    )
+    groups = ""
+    if shape.kv_heads not in (1, shape.heads):
+        groups = f" Heads of one hue share one of {shape.kv_heads} key/value heads."
+    slices = f"{shape.hidden} numbers, cut into {shape.heads} slices"
+    later = "" if len(shape.stages) == 3 else " (not in this run: it cannot be cut evenly)"
+    steps = [
+        ("hs-plain", "A document", "", "goes through the model, word by word."),
+        (
+            "",
+            "1 · attention",
+            own,
+            f"{shape.heads} heads each write {shape.head_dim} numbers: what each of them read from the text.{groups}",
+        ),
+        ("", "2 · projected", mixed, f"A matrix mixes all heads: {slices}, no longer quite the heads' own{later}."),
+        ("", "3 · output", mixed, f"The model's own embedding: {slices} in the same way{later}."),
+    ]
+    boxes = "".join(
+        f'<div class="hs-step {kind}"><b>{title}</b>{f"<div class=hs-strip>{strip}</div>" if strip else ""}'
+        f"<small>{text}</small></div>"
+        for kind, title, strip, text in steps
+    )
+    return f'{_STYLE}<div class="hs-stages">{boxes}</div>'

@@ -1,0 +1,44 @@
+"""The head map's component: the bundle of frontend/map, and a messenger that carries what changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+_HERE = Path(__file__).parent
+_map = st.components.v2.component(
+    "headscope_map",
+    html='<div class="head-map"></div>',
+    css=(_HERE / "map.css").read_text(encoding="utf-8"),
+    js=(_HERE / "map.js").read_text(encoding="utf-8"),
+)
+_feed = st.components.v2.component("headscope_map_feed", js=(_HERE / "map_feed.js").read_text(encoding="utf-8"))
+
+
+@dataclass(frozen=True)
+class MapEvent:
+    """What the browser said: what was chosen (``area``, ``doc``, ``heads``, ``colour``), or which map it lacks."""
+
+    picked: Mapping[str, Any] | None
+    wanted: str | None
+
+
+def head_map(message: Mapping[str, Any]) -> MapEvent:
+    """Draws the map; the bundle's own message never changes, so that Streamlit sends it once a session."""
+    _map(key="head map")
+    result = _feed(
+        key="head map feed",
+        data=dict(message),
+        height=1,
+        on_picked_change=lambda: None,
+        on_want_change=lambda: None,
+    )
+    picked, wanted = result.get("picked"), result.get("want")
+    return MapEvent(
+        picked if isinstance(picked, Mapping) else None,
+        wanted if isinstance(wanted, str) else None,
+    )

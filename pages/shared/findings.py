@@ -1,0 +1,73 @@
+"""What the figures say, on a page: sentences, their numbers, and the page that shows them."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.findings import Finding, findings
+from core.report import topic_merges
+from pages.shared.data import RunState, tables
+from pages.shared.text import plain, safe, shortened
+
+PAGES = {
+    "stage": ("pages/understand/topics.py", "Topics"),
+    "separation": ("pages/understand/stages.py", "Stages"),
+    "selectivity": ("pages/explore/head_profile.py", "Head profile"),
+    "pooling": ("pages/understand/topics.py", "Topics"),
+    "roles": ("pages/explore/head_profile.py", "Head profile"),
+    "redundancy": ("pages/understand/stages.py", "Stages"),
+    "groups": ("pages/understand/stages.py", "Stages"),
+    "topics": ("pages/understand/topics.py", "Topics"),
+}
+"""Where a finding about something can be seen; the same keys as Finding.about, but for what is missing."""
+TITLES = {
+    "stage": "Where to extract",
+    "separation": "Are heads something of their own?",
+    "selectivity": "Do heads follow topics?",
+    "pooling": "Pooling heads",
+    "roles": "Roles of heads",
+    "redundancy": "Heads that say the same",
+    "groups": "Heads that share a key/value head",
+    "topics": "Topics",
+    "labels": "What is missing",
+}
+
+_STYLE = """
+<style>
+.hs-said { margin: 0 0 .7rem 0; line-height: 1.45; }
+.hs-said .hs-numbers { display: block; opacity: .78; font-size: .85em; margin-top: .15rem; overflow-wrap: anywhere; }
+</style>
+"""
+
+
+def said(state: RunState, *about: str, stage: int | None = None) -> None:
+    """What the figures say about something, with the numbers."""
+    chosen = [finding for finding in findings(tables(state)) if finding.about in about]
+    if stage is not None:
+        chosen = [finding for finding in chosen if f"stage {stage}" in finding.sentence.lower()]
+    sentences(chosen)
+
+
+def sentences(chosen: list[Finding]) -> None:
+    """Findings one under another."""
+    parts = [
+        f'<p class="hs-said">{safe(finding.sentence)}<span class="hs-numbers">{safe(finding.evidence)}</span></p>'
+        for finding in chosen
+    ]
+    if parts:
+        st.html(_STYLE + "".join(parts))
+
+
+def all_findings(state: RunState) -> None:
+    """Everything that this run's figures say, by subject, each with a link to the page that shows it."""
+    assert state.manifest is not None
+    found = findings(tables(state), topic_merges(state.run, state.manifest.stages[-1]))
+    for about, title in TITLES.items():
+        chosen = [finding for finding in found if finding.about == about]
+        if not chosen:
+            continue
+        with st.expander(f"**{title}** – {plain(shortened(chosen[0].sentence, 130))}"):
+            sentences(chosen)
+            if about in PAGES:
+                page, label = PAGES[about]
+                st.page_link(page, label=f"See it on {label}", icon=":material/arrow_forward:")

@@ -1,0 +1,33 @@
+"""Words with a meaning of their own, explained where they are used: the texts of tooltips."""
+
+from __future__ import annotations
+
+TERMS: dict[str, str] = {
+    "stage": "Where the heads are read: 1 before they are mixed, 2 after, 3 the model's own embedding.",
+    "probe": "A simple classifier (logistic regression) that has to tell the head from a vector it has not seen. "
+    "If it can, heads live in places of their own.",
+    "by sample": "The study's way: vectors are split at random, so that a document's other heads may be in the "
+    "training set.",
+    "by document": "Stricter: every document is wholly in the training set or wholly in the test set.",
+    "random slices": "The control: the same dimensions in a fixed random order, cut into as many slices as there are "
+    "heads. What they show as well is no finding about heads.",
+    "chance": "What guessing would reach.",
+    "interval": "95 % interval: documents were drawn again a thousand times.",
+    "CKA": "How alike two heads are: 1 if one is the other turned or stretched, about 0 if they have nothing in common "
+    "(linear centred kernel alignment, debiased).",
+    "key/value group": "In grouped-query attention several heads share one key/value head; they form a group.",
+    "activation": "The length of a head's vector before it is normalised: how strongly the head speaks.",
+    "similarity": "Cosine of the document and its topic's name within one head: 1 the same direction, 0 unrelated.",
+    "selectivity": "How much of a head's variation the topics explain, less what chance would: 0 nothing, 1 all.",
+    "alignment": "Does the head order a topic's documents as the full embedding does? Rank correlation, 1 the same.",
+    "sparsity": "How much of the variation single documents carry: the share of the 2 % that stand out most.",
+    "AUC": "The chance that a document of the topic scores higher than one of another topic: 0.5 is a coin toss.",
+    "topic match": "Is the labelled topic the nearest of all topic names?",
+    "full embedding": "All heads side by side, normalised.",
+    "role": "What a head does, by written rules on its figures; heads for which none holds have no role.",
+}
+
+
+def why(*terms: str) -> str:
+    """A tooltip that explains some terms."""
+    return "  \n".join(f"**{term}** – {TERMS[term]}" for term in terms)

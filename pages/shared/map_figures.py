@@ -1,0 +1,74 @@
+"""Small maps of the stages side by side: arrays in, figures out, nothing of Streamlit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from core.palette import head_colours
+from core.shape import ModelShape
+from core.stages import STAGES
+from pages.shared.figures import INK, QUIET, template
+
+_MOST_POINTS = 2_500
+"""Of a small map: more would only lie on each other."""
+
+
+def stage_maps_figure(
+    maps: Mapping[int, np.ndarray], shape: ModelShape, theme: str, doc: int | None = None, height: int = 300
+) -> go.Figure:
+    """Each stage's ``[doc, head, 2]`` as a small map, coloured by head.
+
+    With ``doc`` its heads stand out, numbered, and all other points are a grey ground.
+    """
+    titles = [f"Stage {stage} · {STAGES[stage].name}" for stage in maps]
+    figure = make_subplots(1, len(maps), subplot_titles=titles, horizontal_spacing=0.03)
+    colours = head_colours(shape.heads, shape.kv_heads, theme)
+    for column, places in enumerate(maps.values(), start=1):
+        figure.add_trace(
+            _ground(places, colours if doc is None else [QUIET[theme]], 0.6 if doc is None else 0.28), 1, column
+        )
+        if doc is not None:
+            figure.add_trace(_one_document(places[doc], colours, theme), 1, column)
+    figure.update_xaxes(visible=False)
+    figure.update_yaxes(visible=False)
+    figure.update_annotations(font={"size": 13, "color": INK[theme]})
+    figure.update_layout(
+        template=template(theme),
+        height=height,
+        showlegend=False,
+        margin={"l": 4, "r": 4, "t": 30, "b": 4},
+        dragmode=False,
+    )
+    return figure
+
+
+def _ground(places: np.ndarray, colours: Sequence[str], opacity: float) -> go.Scattergl:
+    docs, heads, _ = places.shape
+    chosen = np.random.default_rng(0).permutation(docs * heads)[:_MOST_POINTS]  # shuffled: later points paint over
+    flat = places.reshape(-1, 2)[chosen]
+    colour = np.array(colours * heads if len(colours) == 1 else colours)[chosen % heads]
+    return go.Scattergl(
+        x=flat[:, 0],
+        y=flat[:, 1],
+        mode="markers",
+        marker={"size": 3, "color": colour, "opacity": opacity},
+        hoverinfo="skip",
+    )
+
+
+def _one_document(places: np.ndarray, colours: Sequence[str], theme: str) -> go.Scatter:
+    numbers = [str(head) for head in range(1, len(places) + 1)]
+    return go.Scatter(
+        x=places[:, 0],
+        y=places[:, 1],
+        mode="markers+text",
+        text=numbers,
+        textposition="top center",
+        textfont={"size": 11, "color": INK[theme]},
+        marker={"size": 10, "color": list(colours), "line": {"color": INK[theme], "width": 1}},
+        hovertemplate="head %{text}<extra></extra>",
+    )

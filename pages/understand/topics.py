@@ -1,0 +1,31 @@
+"""Topics: how well embeddings know them, where label and embedding disagree, and how near topics are to each other."""
+
+import streamlit as st
+
+from pages.shared.controls import choose_stage
+from pages.shared.empty_states import empty_cache, half_built, not_analysed
+from pages.shared.sidebar import choose_run
+from pages.shared.text import plain
+from pages.understand.topics_merging import merging
+from pages.understand.topics_mismatches import mismatch_list
+from pages.understand.topics_parts import label_distribution, topic_map, topic_match
+
+st.title("Topics")
+state = choose_run()
+if state is None:
+    empty_cache()
+elif state.manifest is None:
+    st.error(plain(state.problem), icon=":material/error:")
+elif not state.finished:
+    half_built(state)
+elif not state.analysed:
+    not_analysed(state)
+else:
+    stage = choose_stage(state.manifest.stages)
+    if state.manifest.steps["analyse"].options.get("centre"):
+        st.caption("Cosines of documents and topics are of vectors centred by the corpus mean.")
+    topic_match(state, stage)
+    mismatch_list(state, stage)
+    topic_map(state, stage)
+    merging(state, stage)
+    label_distribution(state)

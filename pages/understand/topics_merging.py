@@ -1,0 +1,147 @@
+"""Which of FineWeb's 39 topics the similarities would merge, beside the study's 25."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+import streamlit as st
+
+from core.merging import STUDY_GROUPS, suggest_merges, topic_similarity
+from core.report import TopicMerges, topic_merges
+from core.results import read_topics
+from core.store import Run
+from core.topics import merged_into
+from pages.shared.data import RunState, topics
+from pages.shared.sections import told
+from pages.shared.text import safe
+from pages.shared.url import choice_from_url, choice_to_url
+
+
+@st.fragment
+@told
+def merging(state: RunState, stage: int) -> None:
+    """FineWeb's 39 topics joined by nearness down to a threshold, beside the study's 25."""
+    st.subheader("From 39 topics to 25")
+    names = topics(state, original=True).names
+    st.markdown(
+        f"The study merged FineWeb's {len(names)} topics into {STUDY_GROUPS}. Here the nearest groups are joined "
+        "first, as long as the mean cosine of their topics is above a threshold. Move it, and see how far this model "
+        "agrees."
+    )
+    thresholds = _thresholds(state.run, state.analysis_version, stage)
+    options = list(thresholds)
+    default = STUDY_GROUPS if STUDY_GROUPS in thresholds else options[-1]
+    choice_from_url("groups", options, default)
+    groups = int(
+        st.select_slider(
+            "Threshold (mean cosine)",
+            options,
+            key="groups",
+            format_func=lambda count: f"{thresholds[count]:.3f} · {count} groups",
+            help="Each step is a threshold at which one more pair of groups is joined.",
+        )
+    )
+    choice_to_url("groups", groups, default)
+    found = _merges(state.run, state.analysis_version, stage, thresholds[groups])
+    _agreement(found)
+    pairs = _pairs(names, found, topic_similarity(topics(state, original=True).vectors[stage]))
+    both = {frozenset(pair[:2]) for pair in pairs if pair[3] == "both"}
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.markdown(f"##### Suggested by this model: {groups} groups")
+        _group_cards(found.groups, both)
+    with right:
+        st.markdown(f"##### The study: {STUDY_GROUPS} groups")
+        _group_cards(_study_groups(names), both)
+    st.caption(
+        "Only groups of two or more are listed; ✓ marks a topic that both put together with another of its group. "
+        "The study gives its 25 topics, but not which of the 39 went where: that is our reading of the names."
+    )
+    with st.expander(f"All {len(pairs)} pairs that either puts together", icon=":material/table_rows:"):
+        st.dataframe(
+            [dict(zip(("topic", "other", "cosine", "together in"), pair, strict=True)) for pair in pairs],
+            hide_index=True,
+            column_config={"cosine": st.column_config.NumberColumn(format="%.3f", width="small")},
+        )
+
+
+def _agreement(found: TopicMerges) -> None:
+    agreed = found.agreement
+    values = {
+        "Adjusted Rand index": (
+            f"{agreed.index:.2f}".replace("-", "−"),
+            "How far two groupings agree, over all pairs of topics: 1 the same groups, 0 no more than by chance, "
+            "below 0 less than that.",
+        ),
+        "Pairs in both": (str(agreed.pairs_both), "Pairs of topics that both put into one group."),
+        "Only here": (str(agreed.pairs_first - agreed.pairs_both), "Pairs that only this model would put together."),
+        "Only in the study": (str(agreed.pairs_second - agreed.pairs_both), "Pairs that only the study put together."),
+    }
+    with st.container(horizontal=True, gap="small"):
+        for label, (value, meaning) in values.items():
+            st.metric(label, value, help=meaning, border=True, width="content")
+
+
+def _study_groups(names: Sequence[str]) -> list[list[str]]:
+    theirs: dict[str, list[str]] = {}
+    for name in names:
+        theirs.setdefault(merged_into()[name], []).append(name)
+    return [group for group in theirs.values() if len(group) > 1]
+
+
+def _pairs(names: Sequence[str], found: TopicMerges, cosine: np.ndarray) -> list[tuple[str, str, float, str]]:
+    """Pairs that either grouping puts together: those of both first, then by falling cosine."""
+    theirs, ours = merged_into(), found.merges.group
+    pairs = []
+    for one, other in combinations(range(len(names)), 2):
+        here, there = ours[one] == ours[other], theirs[names[one]] == theirs[names[other]]
+        if here or there:
+            where = "both" if here and there else "this model" if here else "the study"
+            pairs.append((names[one], names[other], float(cosine[one, other]), where))
+    return sorted(pairs, key=lambda pair: (pair[3] != "both", -pair[2]))
+
+
+_STYLE = """
+<style>
+.hs-groups { display: flex; flex-direction: column; gap: .4rem; }
+.hs-group { border: 1px solid color-mix(in srgb, currentColor 16%, transparent); border-radius: .5rem;
+  padding: .4rem .7rem; font-size: .9rem; line-height: 1.5; overflow-wrap: anywhere; }
+.hs-group div { display: flex; gap: .5rem; }
+.hs-group i { font-style: normal; width: 1em; flex: none; font-weight: 700; }
+.hs-group .hs-agreed { font-weight: 600; }
+</style>
+"""
+
+
+def _group_cards(groups: Sequence[Sequence[str]], both: set[frozenset[str]]) -> None:
+    if not groups:
+        st.caption("No two topics are joined at this threshold.")
+        return
+
+    def line(topic: str, group: Sequence[str]) -> str:
+        agreed = any(frozenset((topic, other)) in both for other in group if other != topic)
+        mark = ' class="hs-agreed"><i>✓</i>' if agreed else "><i></i>"
+        return f"<div{mark}<span>{safe(topic)}</span></div>"
+
+    cards = "".join(f'<div class="hs-group">{"".join(line(topic, group) for topic in group)}</div>' for group in groups)
+    st.html(f'{_STYLE}<div class="hs-groups">{cards}</div>')
+
+
+@st.cache_resource(max_entries=12, show_spinner=False)
+def _thresholds(run: Run, version: str, stage: int) -> dict[int, float]:
+    """By the number of groups, fewest first, the threshold that leaves as many; ties leave some numbers out."""
+
+    vectors = read_topics(run, original=True).vectors[stage]
+    cosine = topic_similarity(vectors)
+    found: dict[int, float] = {}
+    for asked in range(1, len(cosine) + 1):
+        merges = suggest_merges(cosine, groups=asked)
+        found.setdefault(int(merges.group.max()) + 1, merges.threshold)
+    return found
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _merges(run: Run, version: str, stage: int, threshold: float) -> TopicMerges:
+    return topic_merges(run, stage, threshold)

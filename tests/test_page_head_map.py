@@ -1,0 +1,248 @@
+"""The page Head map without a browser, on a map laid out by hand."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from benchmarks.synthetic import write_run
+from core.manifest import Step
+from core.palette import group_colours, head_colours, topic_colours
+from core.schema import MAP
+from core.shape import ModelShape
+from core.store import Run, write_table
+from pages.shared.components.map_data import inside, read_area
+from pages.shared.head_choice import format_heads, parse_heads
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = "pages/explore/head_map.py"
+SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
+DOCS = 20
+TOPICS = ("rivers", "engines")
+NASTY = '<img src=x onerror="window.hit=1"> **bold** [link](javascript:alert(1)) $x$'
+LEFT_HALF = "1_0.0_5000.0_5000.9999_0.9999"
+"""Heads 1 and 3 lie in the left half of the map, heads 2 and 4 in the right one."""
+
+
+def write_mapped(cache: Path, name: str = "mapped", fitted: int = DOCS, nasty: bool = False) -> Run:
+    """Four heads in the corners of a square, each a row of twenty documents; documents alternate between two topics."""
+    labels = [TOPICS[doc % 2] for doc in range(DOCS)]
+    run = write_run(cache, name, SHAPE, lambda stage, first, count: np.ones((count, 32)), labels)
+    if nasty:
+        table = pq.read_table(run.documents_path)
+        titles = pa.array([f"{doc} {NASTY}" for doc in range(DOCS)])
+        table = table.set_column(table.schema.get_field_index("title"), table.schema.field("title"), titles)
+        topics = pa.array([NASTY] * DOCS)
+        write_table(
+            run.documents_path, table.set_column(table.schema.get_field_index("topic"), "topic", topics), "planted"
+        )
+    doc, head = (axis.reshape(-1) for axis in np.meshgrid(np.arange(DOCS), np.arange(4), indexing="ij"))
+    for stage in (1, 2, 3):
+        columns = {
+            "doc": doc.astype(np.int32),
+            "head": (head + 1).astype(np.int16),
+            "x": np.where(head % 2 == 0, -10, 10) + doc * 0.3 - 3,
+            "y": np.where(head < 2, 10.0, -10.0) * (1 if stage == 1 else -1),
+            "activation": 1 + head + doc / DOCS,
+            "fitted": doc < fitted,
+        }
+        arrays = [pa.array(columns[field.name], field.type) for field in MAP]
+        write_table(run.map_path(stage), pa.Table.from_arrays(arrays, schema=MAP), "planted")
+    points = {"points": 4 * DOCS, "fitted": 4 * fitted, "placed": 4 * (DOCS - fitted)}
+    run.write_manifest(run.manifest().with_step("project", Step("planted", "done", "2026-01-01", counts=points)))
+    return run
+
+
+@pytest.fixture
+def open_page(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
+    """The page on a cache, at an address."""
+
+    def start(cache: Path, **address: str) -> AppTest:
+        monkeypatch.setenv("HEADSCOPE_CACHE", str(cache))
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
+        for name in list(app.query_params):
+            del app.query_params[name]
+        for name, value in address.items():
+            app.query_params[name] = value
+        app.switch_page(PAGE).run()
+        assert not app.exception
+        return app
+
+    return start
+
+
+def said(app: AppTest) -> str:
+    """All that stands on the page, HTML included; Markdown's escapes taken back."""
+    kinds = ("title", "subheader", "markdown", "caption", "info", "warning", "error", "code")
+    parts = [re.sub(r"\\(\W)", r"\1", str(element.value)) for kind in kinds for element in app.get(kind)]
+    return "\n".join([*parts, *(element.proto.body for element in app.get("html"))])
+
+
+def told(app: AppTest) -> dict[str, Any]:
+    """What the browser was told, tables by their references."""
+    feed = next(element.proto for element in app.get("bidi_component") if "feed" in element.proto.component_name)
+    found: dict[str, Any] = json.loads(feed.mixed.json if feed.WhichOneof("data") == "mixed" else feed.json)
+    return found
+
+
+def points(app: AppTest) -> pa.Table:
+    feed = next(element.proto for element in app.get("bidi_component") if "feed" in element.proto.component_name)
+    reference = next(iter(told(app)["points"].values()))
+    return pa.ipc.open_stream(feed.mixed.arrow_blobs[reference].data).read_all()
+
+
+def test_the_points_are_sent_once_a_stage(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
+    write_mapped(tmp_path)
+    app = open_page(tmp_path)
+    sent = points(app)
+    assert sent.num_rows == 4 * DOCS
+    x, y = (sent[axis].to_numpy().reshape(DOCS, 4).astype(int) for axis in ("x", "y"))
+    assert (x[:, [0, 2]] < 32_768).all()
+    assert (x[:, [1, 3]] > 32_768).all()
+    assert (y[:, :2] > y[:, 2:]).all()
+    assert (np.diff(x, axis=0) > 0).all()
+    assert [column["name"] for column in told(app)["columns"]] == ["topic"]
+    app.run()
+    assert "points" not in told(app)
+    assert "documents" not in told(app)
+    app.segmented_control(key="stage").set_value(2).run()
+    assert told(app)["stage"] == 2
+    assert "points" in told(app)
+    assert "documents" not in told(app)
+    app.segmented_control(key="stage").set_value(1).run()
+    assert "points" not in told(app)
+
+
+def test_an_area_in_the_address_is_counted(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
+    write_mapped(tmp_path)
+    app = open_page(tmp_path, area=LEFT_HALF)
+    assert f"{2 * DOCS} points of {DOCS} documents" in said(app)
+    rows = app.dataframe[0].value
+    assert rows["points"].tolist() == [2] * DOCS
+    assert set(rows["heads"]) == {"1, 3"}
+    assert set(rows["topic"]) == set(TOPICS)
+    app = open_page(tmp_path, area=LEFT_HALF, heads="1-2")
+    assert f"{DOCS} points of {DOCS} documents" in said(app)
+    assert set(app.dataframe[0].value["heads"]) == {"1"}
+    app = open_page(tmp_path, area=LEFT_HALF, heads="2,4")
+    assert "There is no point of a chosen head in this area." in said(app)
+
+
+def test_an_area_goes_with_its_stage(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
+    write_mapped(tmp_path)
+    app = open_page(tmp_path, area=LEFT_HALF, stage="2")
+    assert not app.toast
+    assert "points of" not in said(app)
+    assert dict(app.query_params) == {"stage": "2"}
+
+
+def test_a_document_in_the_address_is_shown(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
+    write_mapped(tmp_path)
+    app = open_page(tmp_path, doc="8")
+    assert "Document 8" in said(app)
+    assert "Document 7." in said(app)  # its text counts from 0
+
+
+def test_search_names_the_documents(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
+    write_mapped(tmp_path)
+    app = open_page(tmp_path)
+    assert told(app)["hits"] is None
+    app.text_input(key="find").input("DOCUMENT 1").run()
+    assert told(app)["hits"] == [1, *range(10, 20)]
+    app.text_input(key="find").input("nowhere").run()
+    assert told(app)["hits"] == []
+    assert "No document has all of these words" in said(app)
+
+
+@pytest.mark.parametrize("name", ["doc", "heads", "area"])
+@pytest.mark.parametrize("value", ["../../etc", "99999", "-1", "1-", "<script>alert(1)</script>", "1_1.1_2", "²"])
+def test_a_hostile_link_is_left_out_with_a_notice(
+    open_page: Callable[..., AppTest], tmp_path: Path, name: str, value: str
+) -> None:
+    write_mapped(tmp_path)
+    app = open_page(tmp_path, **{name: value})
+    assert [toast.value for toast in app.toast] == [f"The link names a {name} that is not here; it is left out."]
+    assert dict(app.query_params) == {}
+    assert told(app)["key"]
+
+
+def test_only_fitted_documents_are_drawn_and_the_page_says_so(
+    open_page: Callable[..., AppTest], tmp_path: Path
+) -> None:
+    write_mapped(tmp_path, fitted=15)
+    app = open_page(tmp_path)
+    assert points(app).num_rows == 60
+    assert f"15 of {DOCS} documents are drawn" in said(app)
+
+
+def test_a_run_without_maps_says_what_makes_them(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
+    run = write_mapped(tmp_path)
+    manifest = run.manifest()
+    run.write_manifest(replace(manifest, steps={"embed": manifest.steps["embed"]}))
+    app = open_page(tmp_path)
+    assert "python -m precompute project mapped" in said(app)
+    assert not app.get("bidi_component")
+
+
+def test_a_missing_map_is_told_in_a_sentence(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
+    write_mapped(tmp_path).map_path(1).unlink()
+    assert "python -m precompute project mapped --again" in said(open_page(tmp_path))
+
+
+def test_no_run(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
+    assert "There is nothing to look at yet" in said(open_page(tmp_path / "nothing"))
+
+
+def test_titles_and_topics_stay_text(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
+    write_mapped(tmp_path, nasty=True)
+    app = open_page(tmp_path, doc="3", area=LEFT_HALF)
+    assert "<img" not in "\n".join(element.proto.body for element in app.get("html"))
+    for element in app.get("plotly_chart"):
+        assert "<img" not in element.proto.spec.replace("\\u003c", "<")
+
+
+@pytest.mark.parametrize(
+    ("text", "heads"),
+    [(None, {1, 2, 3, 4, 5, 6, 7, 8}), ("1-4,7", {1, 2, 3, 4, 7}), ("none", set()), ("8", {8})],
+)
+def test_heads_in_the_address_and_back(text: str | None, heads: set[int]) -> None:
+    assert parse_heads(text, 8) == heads
+    assert format_heads(heads, 8) == text
+
+
+@pytest.mark.parametrize("text", ["", "0", "9", "4-1", "1-9", "1,,2", "1 ", "１", "all"])
+def test_heads_that_are_none(text: str) -> None:
+    assert parse_heads(text, 8) is None
+
+
+def test_inside_a_polygon_with_a_notch() -> None:
+    polygon = read_area("1_0.0_9999.0_9999.9999_5000.5000_0.9999", 1)
+    assert polygon is not None
+    places = np.array([[[30_000, 10_000], [32_767, 60_000]], [[1_000, 50_000], [64_000, 50_000]]], dtype=np.uint16)
+    assert inside(places, polygon).tolist() == [[True, False], [True, True]]
+    assert read_area("1_0.0_9999.0_9999.9999", 2) is None
+
+
+def test_colours_differ_and_groups_share_a_hue() -> None:
+    import colorsys
+
+    for theme in ("light", "dark"):
+        heads = head_colours(32, 8, theme)
+        assert len(set(heads)) == 32
+        assert len(set(group_colours(8, theme))) == 8
+        assert len(set(topic_colours(25, theme))) == 25
+        hues = [colorsys.rgb_to_hls(*(int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)))[0] for colour in heads]
+        for group in range(8):
+            own = np.array(hues[4 * group : 4 * group + 4])
+            turned = np.minimum(np.abs(own - own[0]), 1 - np.abs(own - own[0]))
+            assert turned.max() < 0.06

@@ -1,0 +1,95 @@
+"""Choices in the address, as the pages read and write them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pages.shared import url
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A session of Streamlit's, with an address that is a plain dict."""
+
+    class Session:
+        def __init__(self) -> None:
+            self.session_state: dict[str, Any] = {}
+            self.query_params: dict[str, str] = {}
+            self.said: list[str] = []
+
+        def toast(self, text: str, icon: str = "") -> None:
+            self.said.append(text)
+
+    made = Session()
+    monkeypatch.setattr(url, "st", made)
+    return made
+
+
+def choose(session: Any, value: int | None = None) -> int:
+    """One run of a page with one choice; ``value`` is what the reader clicks."""
+    if value is not None:
+        session.session_state["stage"] = value
+    url.choice_from_url("stage", (1, 2, 3), 1)
+    shown = session.session_state["stage"]
+    url.choice_to_url("stage", shown, 1)
+    return int(shown)
+
+
+def turn_to(session: Any, page: str) -> None:
+    """The navigation's links come without an address, and a page's widgets are new ones."""
+    session.query_params.clear()
+    session.session_state.pop("stage", None)
+    url.note_page(page)
+    url.keep_choices()
+
+
+def test_a_choice_survives_turning_the_page(session: Any) -> None:
+    url.note_page("one")
+    choose(session)
+    assert choose(session, 2) == 2
+    turn_to(session, "two")
+    assert session.query_params == {"stage": "2"}
+    assert choose(session) == 2
+    assert choose(session, 3) == 3  # and can be changed there
+    assert choose(session) == 3
+
+
+def test_a_link_to_another_page_wins_over_what_was_kept(session: Any) -> None:
+    url.note_page("one")
+    choose(session)
+    choose(session, 2)
+    session.query_params.clear()
+    session.query_params["stage"] = "3"
+    url.note_page("two")
+    url.keep_choices()
+    assert choose(session) == 3
+
+
+def test_a_stale_widget_of_the_page_before_does_not_count(session: Any) -> None:
+    """Streamlit may still know the old widget's value; the new widget would start at its default."""
+    url.note_page("one")
+    choose(session)
+    choose(session, 2)
+    session.query_params.clear()
+    session.session_state["stage"] = 1
+    url.note_page("two")
+    url.keep_choices()
+    assert choose(session) == 2
+
+
+@pytest.mark.parametrize("given", ["9", "", "<script>", "2 "])
+def test_what_is_no_option_falls_back_with_a_notice(session: Any, given: str) -> None:
+    url.note_page("one")
+    session.query_params["stage"] = given
+    assert choose(session) == 1
+    assert len(session.said) == 1
+    assert "stage" not in session.query_params
+
+
+def test_no_address_is_no_complaint(session: Any) -> None:
+    url.note_page("one")
+    assert choose(session) == 1
+    assert session.said == []
+    assert session.query_params == {}
