@@ -14,7 +14,12 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
-SHOTS = {"overview-light": ("light", "/?head=5&doc=18"), "overview-dark": ("dark", "/?head=5&doc=18")}
+SHOTS = {
+    "overview-light": ("light", "/?head=5&doc=18", ".hs-cards"),
+    "head-map-light": ("light", "/head_map", ".head-map canvas"),
+    "heat-map-light": ("light", "/heat_map?doc=18", ".hs-heat-map canvas"),
+}
+"""The picture's name: the scheme, the view, and what must be there before it is taken. The front page comes first."""
 
 
 def main() -> None:
@@ -45,15 +50,15 @@ def _wait_for(url: str) -> None:
 def _take(address: str) -> None:
     path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
-        for name, (scheme, view) in SHOTS.items():
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--enable-unsafe-swiftshader"])
+        for name, (scheme, view, there) in SHOTS.items():
             page = browser.new_page(
                 viewport={"width": 1400, "height": 1180},
                 color_scheme="dark" if scheme == "dark" else "light",
             )
             page.goto(address + view)
-            page.locator(".hs-cards").first.wait_for(timeout=60_000)
-            page.wait_for_timeout(2_500)  # the chart fades in
+            page.locator(there).first.wait_for(timeout=60_000)
+            page.wait_for_timeout(4_000)  # charts fade in
             page.screenshot(path=ROOT / "docs" / f"{name}.png")
             page.close()
         browser.close()

@@ -92,7 +92,11 @@ def page(browser: Browser) -> Iterator[Page]:
 
 
 def choose(page: Page, label: str, option: str) -> None:
-    page.get_by_role("combobox", name=label).click()
+    box = page.get_by_role("combobox", name=label)
+    box.scroll_into_view_if_needed()
+    settle(page)
+    page.wait_for_timeout(500)  # a list that opens while the page still scrolls closes again
+    box.click()
     page.get_by_role("option", name=option, exact=True).click()
 
 
