@@ -3,8 +3,8 @@
 import streamlit as st
 
 from core.errors import Mistake
-from pages.explore.head_map_parts import no_maps, one_map
-from pages.shared.empty_states import empty_cache, half_built
+from pages.explore.head_map_parts import one_map
+from pages.shared.empty_states import empty_cache, half_built, not_projected
 from pages.shared.glossary import why
 from pages.shared.sidebar import choose_run
 from pages.shared.text import plain
@@ -23,8 +23,8 @@ elif state.manifest is None:
     st.error(plain(state.problem), icon=":material/error:")
 elif not state.finished:
     half_built(state)
-elif not state.manifest.is_done("project"):
-    no_maps(state)
+elif not state.projected:
+    not_projected(state)
 else:
     try:
         one_map(state)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import streamlit as st
 
 from core.errors import Mistake
@@ -17,7 +16,7 @@ from pages.explore.head_map_selection import selection
 from pages.shared.cards import Card, open_card
 from pages.shared.components.map import head_map
 from pages.shared.components.map_data import StageMap, message, read_area, stage_map
-from pages.shared.controls import choose_stage
+from pages.shared.controls import choose_stage, search
 from pages.shared.data import RunState, documents
 from pages.shared.head_choice import parse_heads
 from pages.shared.text import plain
@@ -33,13 +32,6 @@ class View:
     doc: int | None
     polygon: np.ndarray | None
     heads: frozenset[int]
-
-
-def no_maps(state: RunState) -> None:
-    """A run whose maps have not been made."""
-    st.info(f"The run {plain(state.run.name)} has vectors, but no maps yet.", icon=":material/scatter_plot:")
-    st.caption("Make them in a terminal, then load this page again.")
-    st.code(f"python -m precompute project {state.run.name}", language="bash")
 
 
 @st.fragment
@@ -87,11 +79,7 @@ def _search(table: pa.Table) -> np.ndarray | None:
     ).split()
     if not words:
         return None
-    hit = np.ones(len(table), dtype=bool)
-    for word in words:
-        either = [pc.match_substring(table[column], word, ignore_case=True) for column in ("title", "text")]
-        hit &= pc.or_(*either).to_numpy(zero_copy_only=False)
-    found = np.flatnonzero(hit)
+    found = search(table, " ".join(words))
     if len(found):
         st.caption(f"{len(found):,} of {len(table):,} documents have {'all of these words' if words[1:] else 'it'}.")
     else:

@@ -115,8 +115,8 @@ def _value_shares(column: Column, docs: np.ndarray, of_doc: np.ndarray, hit: np.
 def _bars(names: list[str], share: np.ndarray, usual: np.ndarray, unit: str) -> go.Figure:
     """Bars with a line each for what would be usual; names are escaped, for Plotly reads HTML in them."""
     look = theme()
-    shown = [name.replace("&", "&amp;").replace("<", "&lt;") for name in names]
-    shown = [name if len(name) <= 28 else f"{name[:27]}…" for name in shown]
+    short = [name if len(name) <= 28 else f"{name[:27]}…" for name in names]
+    shown = [name.replace("&", "&amp;").replace("<", "&lt;") for name in short]
     drawn = go.Figure(
         go.Bar(
             x=share,

@@ -43,7 +43,7 @@ def choose_document(table: pa.Table) -> int | None:
         "Find a document", key="find", placeholder="words of a title or text", help="All words must occur."
     )
     titles = table["title"]
-    found = _search(table, words) if words.strip() else np.arange(len(table))
+    found = search(table, words) if words.strip() else np.arange(len(table))
     if not len(found):
         st.info("No document has all of these words. Try fewer.", icon=":material/search_off:")
         return None
@@ -62,7 +62,8 @@ def choose_document(table: pa.Table) -> int | None:
     return number - 1
 
 
-def _search(table: pa.Table, words: str) -> np.ndarray:
+def search(table: pa.Table, words: str) -> np.ndarray:
+    """The documents whose title or text has all of the words."""
     hit = np.ones(len(table), dtype=bool)
     for word in words.split():
         either = [pc.match_substring(table[column], word, ignore_case=True) for column in ("title", "text")]

@@ -48,7 +48,8 @@ def not_analysed(state: RunState) -> None:
 
 def not_projected(state: RunState) -> None:
     """A run that has vectors, but no maps yet."""
-    st.info(f"The run {plain(state.run.name)} has no maps yet. This makes them:", icon=":material/map:")
+    st.info(f"The run {plain(state.run.name)} has vectors, but no maps yet.", icon=":material/scatter_plot:")
+    st.caption("Make them in a terminal, then load this page again.")
     st.code(f"python -m precompute project {state.run.name}", language="bash")
 
 
