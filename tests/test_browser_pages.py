@@ -57,19 +57,6 @@ def test_a_narrow_screen_reads_every_page_to_its_end(
     assert not page.get_by_test_id("stException").count()
 
 
-def test_arrow_keys_go_from_head_to_head(opened: Callable[[str, str], Page]) -> None:
-    page = opened("/head_profile?head=11", "Head profile")
-    expect(page.get_by_role("heading", name="From stage to stage")).to_be_visible(timeout=SLOW)
-    settle(page)
-    page.get_by_role("heading", name="Head profile", exact=True).click()
-    page.keyboard.press("ArrowRight")
-    expect(page).to_have_url(re.compile("head=12"), timeout=SLOW)
-    settle(page)
-    page.keyboard.press("ArrowLeft")
-    expect(page).to_have_url(re.compile("head=11"), timeout=SLOW)
-    expect(page.get_by_role("heading", name=re.compile("^Head 11 ")).first).to_be_visible(timeout=SLOW)
-
-
 def test_a_finding_links_to_the_page_that_shows_it(opened: Callable[[str, str], Page]) -> None:
     page = opened("/?stage=3", "Headscope")
     page.get_by_text("Heads that say the same", exact=False).first.click()
