@@ -4,7 +4,7 @@ import streamlit as st
 
 from core.errors import Mistake
 from pages.explore.head_map_parts import one_map
-from pages.shared.empty_states import empty_cache, half_built, not_projected
+from pages.shared.empty_states import ready
 from pages.shared.glossary import why
 from pages.shared.sidebar import choose_run
 from pages.shared.text import plain
@@ -17,15 +17,7 @@ st.markdown(
     "Heads that keep to islands of their own each say something of their own."
 )
 
-if state is None:
-    empty_cache()
-elif state.manifest is None:
-    st.error(plain(state.problem), icon=":material/error:")
-elif not state.finished:
-    half_built(state)
-elif not state.projected:
-    not_projected(state)
-else:
+if ready(state, "project"):
     try:
         one_map(state)
     except Mistake as mistake:  # a file of the run is missing or damaged

@@ -16,7 +16,7 @@ from pages.explore.head_profile_parts import (
 )
 from pages.shared.controls import choose_stage
 from pages.shared.data import RunState, tables
-from pages.shared.empty_states import empty_cache, half_built, no_labels, not_analysed
+from pages.shared.empty_states import no_labels, ready
 from pages.shared.sidebar import choose_run
 from pages.shared.text import plain
 
@@ -57,15 +57,7 @@ def profile(state: RunState) -> None:
 arrive()
 state = choose_run()
 st.title("Head profile")
-if state is None:
-    empty_cache()
-elif state.manifest is None:
-    st.error(plain(state.problem), icon=":material/error:")
-elif not state.finished:
-    half_built(state)
-elif not state.analysed:
-    not_analysed(state)
-else:
+if ready(state, "analyse"):
     try:
         profile(state)
     except Mistake as mistake:  # a file of the run is missing or damaged

@@ -7,7 +7,7 @@ from pages.explore.heat_map_choices import choose_view
 from pages.explore.heat_map_details import details
 from pages.explore.heat_map_parts import draw
 from pages.shared.data import labels
-from pages.shared.empty_states import empty_cache, half_built, no_labels, not_analysed
+from pages.shared.empty_states import no_labels, ready
 from pages.shared.glossary import why
 from pages.shared.sidebar import choose_run
 from pages.shared.text import plain
@@ -21,15 +21,7 @@ st.markdown(
     "that topic; rows of one colour throughout do not tell topics apart."
 )
 
-if state is None:
-    empty_cache()
-elif state.manifest is None:
-    st.error(plain(state.problem), icon=":material/error:")
-elif not state.finished:
-    half_built(state)
-elif not state.analysed:
-    not_analysed(state)
-else:
+if ready(state, "analyse"):
     try:
         if (labels(state) >= 0).any():
             view = choose_view(state)

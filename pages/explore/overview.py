@@ -4,9 +4,8 @@ import streamlit as st
 
 from pages.explore.overview_parts import facts, one_head, run_table
 from pages.explore.overview_report import beside_the_study, what_heads_are
-from pages.shared.empty_states import empty_cache, half_built
+from pages.shared.empty_states import ready
 from pages.shared.sidebar import choose_run
-from pages.shared.text import plain
 
 state = choose_run()
 
@@ -16,13 +15,7 @@ st.markdown(
     "Here you look at those parts one by one: what a single head finds near, and how that differs from the whole."
 )
 
-if state is None:
-    empty_cache()
-elif state.manifest is None:
-    st.error(plain(state.problem), icon=":material/error:")
-elif not state.finished:
-    half_built(state)
-else:
+if ready(state):
     facts(state)
     what_heads_are(state)
     beside_the_study(state)

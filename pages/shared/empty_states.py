@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 import streamlit as st
 
 from pages.shared.build import current_build, start_build
@@ -37,6 +39,23 @@ def _build_demo() -> None:
     if st.button("Build the demo", type="primary", icon=":material/play_arrow:"):
         start_build(cache)
         st.rerun(scope="fragment")
+
+
+def ready(state: RunState | None, *steps: str) -> TypeGuard[RunState]:
+    """Whether a page can show its run; where not, it says what is there instead, and what to do."""
+    if state is None:
+        empty_cache()
+    elif state.manifest is None:
+        st.error(plain(state.problem), icon=":material/error:")
+    elif not state.finished:
+        half_built(state)
+    elif "analyse" in steps and not state.analysed:
+        not_analysed(state)
+    elif "project" in steps and not state.projected:
+        not_projected(state)
+    else:
+        return True
+    return False
 
 
 def not_analysed(state: RunState) -> None:

@@ -2,9 +2,8 @@
 
 import streamlit as st
 
-from pages.shared.empty_states import empty_cache, half_built, not_analysed
+from pages.shared.empty_states import ready
 from pages.shared.sidebar import choose_run
-from pages.shared.text import plain
 from pages.understand.stages_parts import confusion, movement, redundancy, separation
 
 state = choose_run()
@@ -15,15 +14,7 @@ st.markdown(
     "and how much of that would any slice of the same numbers show?"
 )
 
-if state is None:
-    empty_cache()
-elif state.manifest is None:
-    st.error(plain(state.problem), icon=":material/error:")
-elif not state.finished:
-    half_built(state)
-elif not state.analysed:
-    not_analysed(state)
-else:
+if ready(state, "analyse"):
     separation(state)
     confusion(state)
     redundancy(state)

@@ -3,24 +3,16 @@
 import streamlit as st
 
 from pages.shared.controls import choose_stage
-from pages.shared.empty_states import empty_cache, half_built, not_analysed
+from pages.shared.empty_states import ready
 from pages.shared.sidebar import choose_run
-from pages.shared.text import plain
 from pages.understand.topics_merging import merging
 from pages.understand.topics_mismatches import mismatch_list
 from pages.understand.topics_parts import label_distribution, topic_map, topic_match
 
 st.title("Topics")
 state = choose_run()
-if state is None:
-    empty_cache()
-elif state.manifest is None:
-    st.error(plain(state.problem), icon=":material/error:")
-elif not state.finished:
-    half_built(state)
-elif not state.analysed:
-    not_analysed(state)
-else:
+if ready(state, "analyse"):
+    assert state.manifest is not None
     stage = choose_stage(state.manifest.stages)
     if state.manifest.steps["analyse"].options.get("centre"):
         st.caption("Cosines of documents and topics are of vectors centred by the corpus mean.")
