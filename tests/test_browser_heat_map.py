@@ -336,7 +336,7 @@ def test_back_and_what_is_taken_away(page: Page, address: str, columns: list[Col
     page.wait_for_url(f"**/heat_map?*doc={columns[70].number}*")
     page.go_back()
     shows(page, columns[3], 1)
-    page.get_by_role("button", name="Data").first.click()
+    page.get_by_role("button", name="Save").first.click()
     with page.expect_download() as download:
         page.get_by_role("button", name="Parquet").first.click()
     download.value.save_as(tmp_path / "cells.parquet")

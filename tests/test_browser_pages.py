@@ -67,7 +67,7 @@ def test_a_finding_links_to_the_page_that_shows_it(opened: Callable[[str, str], 
 
 def test_a_figure_s_data_is_taken_away(opened: Callable[[str, str], Page], tmp_path: Path) -> None:
     page = opened("/stages", "Stages")
-    page.get_by_role("button", name="Data").first.click()
+    page.get_by_role("button", name="Save").first.click()
     with page.expect_download() as waiting:
         page.get_by_role("button", name="Parquet").first.click()
     waiting.value.save_as(tmp_path / "probe.parquet")

@@ -13,11 +13,13 @@ from core.report import Row, Tables, mean_redundancy
 from core.roles import RULES
 from core.slices import HEADS
 from core.stages import STAGES
-from pages.explore.head_profile_figures import GRID, bars, figure_table, interval, number
+from pages.explore.head_profile_figures import GRID, bars
 from pages.explore.head_profile_parts import LINKED, Shown, evidence
 from pages.shared import show
-from pages.shared.data import RunState, labels, own_similarity, runs, tables, topics
+from pages.shared.beside import other_run
+from pages.shared.data import RunState, labels, own_similarity, tables, topics
 from pages.shared.empty_states import no_labels
+from pages.shared.figure_table import cell, figure_table, interval, number
 from pages.shared.glossary import why
 from pages.shared.text import plain, safe, shortened
 from pages.shared.url import choice_from_url, choice_to_url
@@ -90,20 +92,12 @@ def by_stage(shown: Shown) -> None:
 
 def beside(shown: Shown) -> None:
     """A head of another run, at the same stage: another model, or another layer."""
-    others = {state.run.name: state for state in runs() if state.analysed and state.run.name != shown.state.run.name}
-    if not others:
-        return
-    st.subheader("Beside another run", anchor=False)
     left, right = st.columns(2, gap="medium")
-    names = ["", *others]
-    choice_from_url("beside", names, "")
     with left:
-        name = st.selectbox("Other run", names, key="beside", format_func=lambda name: name or "none")
-    choice_to_url("beside", name, "")
-    if not name:
+        other = other_run(shown.state)
+    if other is None:
         choice_to_url("beside_head", 1, 1)
         return
-    other = others[name]
     assert other.manifest is not None
     numbers = list(range(1, other.manifest.shape.heads + 1))
     choice_from_url("beside_head", numbers, 1)
@@ -127,16 +121,11 @@ def _lines(shown: Sequence[Shown]) -> list[tuple[str, list[str]]]:
         roles = [row.get("role") or ("no clear role" if one.tables.labelled else "–") for one, row in pairs]
         found.append(("Role", [safe(role) for role in roles]))
         for label, name in (("Mean similarity", "mean"), ("Selectivity", "selectivity"), ("Alignment", "alignment")):
-            found.append((label, [_cell(row, name) for row in rows]))
-        found.append(("Topic match, top 1", [_cell(one.topic_match(one.head), "rate") for one in shown]))
-    found.append(("Probe recall", [_cell(one.probe(one.head), "value") for one in shown]))
-    found.append(("Activation", [_cell(row, "activation") for row in rows]))
+            found.append((label, [cell(row, name) for row in rows]))
+        found.append(("Topic match, top 1", [cell(one.topic_match(one.head), "rate") for one in shown]))
+    found.append(("Probe recall", [cell(one.probe(one.head), "value") for one in shown]))
+    found.append(("Activation", [cell(row, "activation") for row in rows]))
     return found
-
-
-def _cell(row: Row, name: str) -> str:
-    said = interval(row, name)
-    return safe(number(row.get(name))) + (f"<small>{safe(said)}</small>" if said else "")
 
 
 def gallery(state: RunState, found: Tables, stage: int) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.by_topic import ByTopic
-from core.report import Row
 from pages.shared.figures import DIVERGING, GROUND, INK, template
 from pages.shared.text import shortened
 
@@ -26,17 +25,6 @@ GRID = """
 </style>
 """
 """Cards of equal size: two side by side on a narrow screen, four on a wide one."""
-_TABLE_STYLE = """
-<style>
-.hs-figures { border-collapse: collapse; width: 100%; max-width: 46rem; font-variant-numeric: tabular-nums; }
-.hs-figures th, .hs-figures td { text-align: left; vertical-align: top; padding: .45rem .4rem .45rem 0;
-  font-weight: 400; border: 0; border-bottom: 1px solid color-mix(in srgb, currentColor 14%, transparent);
-  overflow-wrap: break-word; }
-.hs-figures thead th, .hs-figures .hs-now { font-weight: 650; }
-.hs-figures thead th.hs-now { border-bottom: 2px solid currentColor; }
-.hs-figures small { display: block; white-space: nowrap; opacity: .8; font-weight: 400; }
-</style>
-"""
 _SIDES = {1: "follows", -1: "avoids", 0: "no clear difference"}
 
 
@@ -143,35 +131,6 @@ def bars(gaps: np.ndarray, sides: np.ndarray, limit: float, theme: str, said: st
         f'<span style="position: absolute; left: 0; right: 0; top: 50%; height: 1px; background: {INK[theme]}; '
         f'opacity: 0.4"></span>{"".join(drawn)}</div>'
     )
-
-
-def figure_table(columns: Sequence[str], chosen: int, lines: Sequence[tuple[str, Sequence[str]]]) -> str:
-    """A table of figures as HTML, column ``chosen`` set off; the texts are HTML already."""
-    now = [' class="hs-now"' if at == chosen else "" for at in range(len(columns))]
-    head = "".join(f'<th scope="col"{mark}>{column}</th>' for mark, column in zip(now, columns, strict=True))
-    body = "".join(
-        f'<tr><th scope="row">{label}</th>'
-        + "".join(f"<td{mark}>{cell}</td>" for mark, cell in zip(now, cells, strict=True))
-        + "</tr>"
-        for label, cells in lines
-    )
-    return (
-        f'{_TABLE_STYLE}<table class="hs-figures"><thead><tr><th scope="col"></th>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table>"
-    )
-
-
-def number(value: float | None) -> str:
-    """Two decimals and a real minus; a dash where there is no figure."""
-    if value is None or value != value:
-        return "–"
-    return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")  # adding 0 turns a rounded -0 into 0
-
-
-def interval(row: Row, name: str) -> str:
-    """From low to high; empty where there is none."""
-    low, high = (row.get(f"{name}_{end}", row.get(end)) for end in ("low", "high"))
-    return "" if low is None or high is None else f"{number(low)} to {number(high)}"
 
 
 def _escaped(text: str) -> str:

@@ -12,11 +12,12 @@ from core.by_topic import by_topic
 from core.report import Row, Tables
 from core.roles import RULES, Evidence
 from core.slices import HEADS
-from pages.explore.head_profile_figures import GRID, MOST, gaps_figure, interval, number
+from pages.explore.head_profile_figures import GRID, MOST, gaps_figure
 from pages.shared import show
 from pages.shared.cards import Card, cards
 from pages.shared.controls import choose_head
 from pages.shared.data import RunState, documents, labels, own_similarity, topics
+from pages.shared.figure_table import interval, number
 from pages.shared.glossary import why
 from pages.shared.text import plain
 from pages.shared.url import choice_from_url, choice_to_url

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.explore.overview_beside import beside_another
 from pages.explore.overview_parts import facts, one_head, run_table
 from pages.explore.overview_report import beside_the_study, what_heads_are
 from pages.shared.empty_states import ready
@@ -19,6 +20,7 @@ if ready(state):
     facts(state)
     what_heads_are(state)
     beside_the_study(state)
+    beside_another(state)
     one_head(state)
 if state is not None:
     run_table()

@@ -13,6 +13,7 @@ from pages.shared.cards import Card, cards, open_card
 from pages.shared.controls import choose_document, choose_head, choose_stage
 from pages.shared.data import RunState, documents, head_vectors, runs
 from pages.shared.figures import head_vectors_figure
+from pages.shared.show import figure, theme
 from pages.shared.text import plain
 
 NEIGHBOURS = 6
@@ -87,14 +88,14 @@ def _one_head(state: RunState) -> None:
     with left:
         open_card(_card(table, doc, extra))
     with right:
-        theme = st.context.theme.type or "light"
-        st.plotly_chart(
-            head_vectors_figure(rows[doc].reshape(shape.heads, -1), head, theme),
-            theme=None,
-            config={"displaylogo": False, "modeBarButtonsToRemove": ["zoom2d", "pan2d", "select2d", "lasso2d"]},
-            key="vectors",
+        vectors = rows[doc].reshape(shape.heads, -1)
+        figure(
+            head_vectors_figure(vectors, head, theme()),
+            "vectors",
+            pa.table({f"head_{number}": values for number, values in enumerate(vectors, start=1)}),
+            "Every row is one head's vector for this document; the chosen head is framed.",
+            alt=f"The vectors of all heads for document {doc + 1}.",
         )
-        st.caption("Every row is one head's vector for this document; the chosen head is framed.")
     in_one, in_all = nearest(head_vectors(state, stage, head), doc, NEIGHBOURS), nearest(rows, doc, NEIGHBOURS)
     left, right = st.columns(2, gap="medium")
     with left:

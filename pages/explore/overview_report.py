@@ -17,8 +17,9 @@ from pages.shared.data import RunState, places, tables
 from pages.shared.empty_states import not_analysed, not_projected
 from pages.shared.findings import all_findings
 from pages.shared.glossary import why
-from pages.shared.map_figures import stage_maps_figure
-from pages.shared.show import theme
+from pages.shared.map_figures import small_maps_table, stage_maps_figure
+from pages.shared.sections import drawn_once
+from pages.shared.show import figure, theme
 from pages.shared.text import safe
 
 _STYLE = """
@@ -39,18 +40,32 @@ def what_heads_are(state: RunState) -> None:
     st.subheader("Three stages", help=why("stage"))
     st.html(stages_drawing(state.manifest.shape))
     if state.projected:
-        maps = {stage: places(state, stage) for stage in state.manifest.stages}
-        st.plotly_chart(
-            stage_maps_figure(maps, state.manifest.shape, theme(), height=250),
-            theme=None,
-            key="small maps",
-            config={"displayModeBar": False},
-            alt="A small map of all head vectors at each stage, coloured by head.",
-        )
-        st.caption("Every dot is one head's vector of one document (a sample), coloured by head: near dots are alike.")
+        small_maps(state, "small-maps")
         st.page_link("pages/explore/head_map.py", label="Open the head map", icon=":material/arrow_forward:")
     else:
         not_projected(state)
+
+
+def small_maps(state: RunState, name: str) -> None:
+    """Each stage's map, small; ``name`` is unique on the page."""
+    assert state.manifest is not None
+    shape, stages = state.manifest.shape, state.manifest.stages
+    maps = {stage: places(state, stage) for stage in stages}
+    drawn = drawn_once(
+        state.run,
+        state.analysis_version,
+        "small maps",
+        0,
+        theme(),
+        lambda: stage_maps_figure(maps, shape, theme(), height=250),
+    )
+    figure(
+        drawn,
+        name,
+        lambda: small_maps_table(maps),
+        "Every dot is one head's vector of one document (a sample), coloured by head: near dots are alike.",
+        alt="A small map of all head vectors at each stage, coloured by head.",
+    )
 
 
 def beside_the_study(state: RunState) -> None:

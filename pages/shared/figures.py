@@ -32,7 +32,7 @@ def template(theme: str) -> go.layout.Template:
     return go.layout.Template(
         layout={
             "font": {"family": FONT, "size": 13, "color": INK[theme]},
-            "paper_bgcolor": "rgba(0,0,0,0)",
+            "paper_bgcolor": GROUND[theme],  # the page's own: a saved picture has it too
             "plot_bgcolor": "rgba(0,0,0,0)",
             "margin": {"l": 66, "r": 10, "t": 10, "b": 40},
             "xaxis": {

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
+import pyarrow as pa
 from plotly.subplots import make_subplots
 
 from core.palette import head_colours
@@ -46,9 +47,34 @@ def stage_maps_figure(
     return figure
 
 
+def small_maps_table(maps: Mapping[int, np.ndarray]) -> pa.Table:
+    """The places of each stage's ``[doc, head, 2]`` that a small map shows; documents and heads from 1."""
+    tables = []
+    for stage, places in maps.items():
+        docs, heads, _ = places.shape
+        chosen = _sample(docs * heads)
+        flat = places.reshape(-1, 2)[chosen]
+        tables.append(
+            pa.table(
+                {
+                    "stage": np.full(len(chosen), stage),
+                    "document": chosen // heads + 1,
+                    "head": chosen % heads + 1,
+                    "x": flat[:, 0],
+                    "y": flat[:, 1],
+                }
+            )
+        )
+    return pa.concat_tables(tables)
+
+
+def _sample(points: int) -> np.ndarray:
+    return np.random.default_rng(0).permutation(points)[:_MOST_POINTS]  # shuffled: later points paint over
+
+
 def _ground(places: np.ndarray, colours: Sequence[str], opacity: float) -> go.Scattergl:
     docs, heads, _ = places.shape
-    chosen = np.random.default_rng(0).permutation(docs * heads)[:_MOST_POINTS]  # shuffled: later points paint over
+    chosen = _sample(docs * heads)
     flat = places.reshape(-1, 2)[chosen]
     colour = np.array(colours * heads if len(colours) == 1 else colours)[chosen % heads]
     return go.Scattergl(

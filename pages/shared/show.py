@@ -1,4 +1,4 @@
-"""A figure on a page, with its data to take away."""
+"""A figure on a page, with its picture and its data to take away."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import streamlit as st
 
+from pages.shared.components.picture import picture
 from pages.shared.text import plain
 
 
@@ -20,12 +21,19 @@ def theme() -> str:
     return st.context.theme.type or "light"
 
 
-def figure(drawn: go.Figure, name: str, data: pa.Table, caption: str = "") -> None:
-    """Draws a figure; its picture (SVG) is in its own toolbar, its data below. ``name`` is unique on the page."""
+def figure(
+    drawn: go.Figure,
+    name: str,
+    data: pa.Table | Callable[[], pa.Table],
+    caption: str = "",
+    alt: str | None = None,
+) -> None:
+    """Draws a figure, with its picture and its data to take away below. ``name`` is unique on the page."""
     st.plotly_chart(
         drawn,
         theme=None,
         key=name,
+        alt=alt,
         config={
             "displaylogo": False,
             "modeBarButtonsToRemove": ["zoom2d", "pan2d", "select2d", "lasso2d", "autoScale2d"],
@@ -35,16 +43,21 @@ def figure(drawn: go.Figure, name: str, data: pa.Table, caption: str = "") -> No
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if caption:
             st.caption(plain(caption))
-        downloads(name, lambda: data)
+        downloads(name, data if callable(data) else lambda: data, with_picture=True)
 
 
-def downloads(name: str, table: Callable[[], pa.Table]) -> None:
+def downloads(name: str, table: Callable[[], pa.Table], with_picture: bool = False) -> None:
     """A figure's data as CSV and Parquet; the table is made when somebody asks for it."""
     kinds = {"CSV": ("text/csv", pacsv.write_csv), "Parquet": ("application/vnd.apache.parquet", pq.write_table)}
-    with st.popover("Data", icon=":material/download:", type="tertiary"):
-        for label, (mime, write) in kinds.items():
-            file = f"{name}.{label.lower()}"
-            st.download_button(label, partial(_written, table, write), file, mime, key=file, on_click="ignore")
+    with st.popover("Save", icon=":material/download:", type="tertiary"):
+        if with_picture:
+            st.caption("Picture")
+            picture(name, name)
+        st.caption("Data")
+        with st.container(horizontal=True, gap="small"):
+            for label, (mime, write) in kinds.items():
+                file = f"{name}.{label.lower()}"
+                st.download_button(label, partial(_written, table, write), file, mime, key=file, on_click="ignore")
 
 
 def _written(table: Callable[[], pa.Table], write: Callable[..., None]) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.presets import PRESETS
+from pages.shared.components.copy_link import copy_link
 from pages.shared.data import RunState, runs
 from pages.shared.text import plain
 from pages.shared.url import choice_from_url, choice_to_url, keep_choices
@@ -36,4 +37,6 @@ def choose_run() -> RunState | None:
         preset = PRESETS.get(model["name"])
         if preset:
             st.sidebar.caption(f"Licence of the model: {plain(preset.licence)}")
+    with st.sidebar:
+        copy_link()
     return state

@@ -1,0 +1,34 @@
+// A button that copies the address: a view is a link. The map and the heat map change the address without the server,
+// so it is read when the button is pressed, never before.
+
+export default function copyLink({ parentElement }) {
+  const button = parentElement.querySelector("button");
+  button.onclick = async () => {
+    const done = await copied(window.location.href);
+    button.textContent = done ? "Copied" : "Copy it from the address bar";
+    clearTimeout(button.later);
+    button.later = setTimeout(() => { button.textContent = "Copy link to this view"; }, 2500);
+  };
+}
+
+async function copied(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return copiedByHand(text); // a team's server without TLS: browsers have no clipboard there
+  }
+}
+
+function copiedByHand(text) {
+  const field = document.createElement("textarea");
+  const before = document.activeElement;
+  field.value = text;
+  field.style.cssText = "position: fixed; opacity: 0";
+  document.body.append(field);
+  field.select();
+  const done = document.execCommand("copy");
+  field.remove();
+  before?.focus();
+  return done;
+}

@@ -1,0 +1,24 @@
+"""Buttons that save a Plotly figure as PNG or SVG; their other half is picture.js."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import streamlit as st
+
+from pages.shared.components.buttons import BUTTON_CSS
+
+_picture = st.components.v2.component(
+    "headscope_picture",
+    html='<div><button type="button" data-format="png">PNG</button>'
+    '<button type="button" data-format="svg">SVG</button></div>',
+    css=BUTTON_CSS,
+    js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
+)
+
+
+def picture(figure: str, name: str) -> None:
+    """Of the chart whose key is ``figure``, as a file called ``name``."""
+    # Streamlit names an element's class after its key, with dashes for what a class cannot have.
+    _picture(key=f"picture of {figure}", data={"figure": re.sub(r"[^a-zA-Z0-9_-]", "-", figure.strip()), "name": name})
