@@ -6,11 +6,27 @@ from core.errors import Mistake
 from pages.explore.heat_map_choices import choose_view
 from pages.explore.heat_map_details import details
 from pages.explore.heat_map_parts import draw
-from pages.shared.data import labels
+from pages.shared.data import RunState, labels
 from pages.shared.empty_states import no_labels, ready
 from pages.shared.glossary import why
 from pages.shared.sidebar import choose_run
 from pages.shared.text import plain
+
+
+@st.fragment
+def browse(state: RunState) -> None:
+    """Controls, canvas and what a click opens: they rerun alone."""
+    try:
+        if not (labels(state) >= 0).any():
+            no_labels("The topic heat map")
+            return
+        view = choose_view(state)
+        if view is not None:
+            draw(state, view)
+            details(state, view)
+    except Mistake as mistake:  # a file of the run is missing or damaged
+        st.error(plain(mistake), icon=":material/error:")
+
 
 state = choose_run()
 
@@ -22,13 +38,4 @@ st.markdown(
 )
 
 if ready(state, "analyse"):
-    try:
-        if (labels(state) >= 0).any():
-            view = choose_view(state)
-            if view is not None:
-                draw(state, view)
-                details(state, view)
-        else:
-            no_labels("The topic heat map")
-    except Mistake as mistake:  # a file of the run is missing or damaged
-        st.error(plain(mistake), icon=":material/error:")
+    browse(state)

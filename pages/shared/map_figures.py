@@ -47,6 +47,36 @@ def stage_maps_figure(
     return figure
 
 
+_SIDES = {
+    "top center": (0.0, 0.06),
+    "bottom center": (0.0, -0.06),
+    "middle right": (0.045, 0.0),
+    "middle left": (-0.045, 0.0),
+    "top right": (0.04, 0.05),
+    "bottom left": (-0.04, -0.05),
+}
+"""Where a label stands beside its point, as shares of a small map."""
+
+
+def label_positions(places: np.ndarray) -> list[str]:
+    """For each of ``places[point, 2]`` the side on which its label keeps farthest from points and other labels.
+
+    Points in the same place get different sides; a point with room around it has its label above.
+    """
+    spread = float(np.ptp(places, axis=0).max()) or 1.0
+    at = places / spread
+    taken = at
+    found = []
+    for point in at:
+        spots = {side: point + np.array(shift) for side, shift in _SIDES.items()}
+        others = taken[np.abs(taken - point).sum(axis=1) > 1e-9]
+        room = {side: min(np.abs(others - spot).max(axis=1).min(initial=1.0), 0.07) for side, spot in spots.items()}
+        side = max(room, key=lambda side: room[side])  # the first of equals
+        taken = np.vstack([taken, spots[side]])
+        found.append(side)
+    return found
+
+
 def small_maps_table(maps: Mapping[int, np.ndarray]) -> pa.Table:
     """The places of each stage's ``[doc, head, 2]`` that a small map shows; documents and heads from 1."""
     tables = []
@@ -86,14 +116,14 @@ def _ground(places: np.ndarray, colours: Sequence[str], opacity: float) -> go.Sc
     )
 
 
-def _one_document(places: np.ndarray, colours: Sequence[str], theme: str) -> go.Scatter:
+def _one_document(places: np.ndarray, colours: Sequence[str], theme: str) -> go.Scattergl:
     numbers = [str(head) for head in range(1, len(places) + 1)]
-    return go.Scatter(
+    return go.Scattergl(  # as the ground: what WebGL draws lies over everything else
         x=places[:, 0],
         y=places[:, 1],
         mode="markers+text",
         text=numbers,
-        textposition="top center",
+        textposition=label_positions(places),
         textfont={"size": 11, "color": INK[theme]},
         marker={"size": 10, "color": list(colours), "line": {"color": INK[theme], "width": 1}},
         hovertemplate="head %{text}<extra></extra>",

@@ -1,0 +1,31 @@
+"""Small maps: labels that can be read, and a table of what is drawn."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pages.shared.map_figures import label_positions, small_maps_table
+
+
+def test_labels_of_points_in_one_place_stand_on_different_sides() -> None:
+    places = np.array([[0.0, 0.0], [0.0, 0.0], [0.0, 0.0], [100.0, 40.0]])
+    found = label_positions(places)
+    assert found[0] == "top center"
+    assert len(set(found[:3])) == 3
+    assert found[3] == "top center"  # it has all the room
+
+
+def test_a_label_keeps_off_a_point_above() -> None:
+    places = np.array([[0.0, 0.0], [0.0, 6.0], [100.0, 0.0]])
+    assert label_positions(places)[0] != "top center"
+    assert label_positions(np.zeros((2, 2)))[0] == "top center"  # nothing to scale by
+
+
+def test_the_table_is_what_the_small_maps_show() -> None:
+    places = np.arange(2 * 3 * 2, dtype=np.float32).reshape(2, 3, 2)  # [doc, head, 2]
+    table = small_maps_table({1: places, 3: places + 100})
+    assert table.num_rows == 12
+    rows = {(row["stage"], row["document"], row["head"]): (row["x"], row["y"]) for row in table.to_pylist()}
+    assert rows[1, 1, 1] == (0, 1)
+    assert rows[1, 2, 3] == (10, 11)
+    assert rows[3, 2, 1] == (106, 107)
