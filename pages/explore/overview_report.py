@@ -18,6 +18,7 @@ from pages.shared.empty_states import not_analysed, not_projected
 from pages.shared.findings import all_findings
 from pages.shared.glossary import why
 from pages.shared.map_figures import stage_maps_figure
+from pages.shared.sections import drawn_once
 from pages.shared.show import theme
 from pages.shared.text import safe
 
@@ -36,12 +37,20 @@ _STYLE = """
 def what_heads_are(state: RunState) -> None:
     """The three stages as a drawing."""
     assert state.manifest is not None
+    shape = state.manifest.shape
     st.subheader("Three stages", help=why("stage"))
-    st.html(stages_drawing(state.manifest.shape))
+    st.html(stages_drawing(shape))
     if state.projected:
         maps = {stage: places(state, stage) for stage in state.manifest.stages}
         st.plotly_chart(
-            stage_maps_figure(maps, state.manifest.shape, theme(), height=250),
+            drawn_once(
+                state.run,
+                state.analysis_version,
+                "small maps",
+                0,
+                theme(),
+                lambda: stage_maps_figure(maps, shape, theme(), height=250),
+            ),
             theme=None,
             key="small maps",
             config={"displayModeBar": False},
