@@ -1,10 +1,15 @@
 """Headscope in the browser: ``streamlit run app.py``."""
 
+from pathlib import Path
+
 import streamlit as st
 
 from pages.shared.url import note_page
 
-st.set_page_config(page_title="Headscope", page_icon=":material/visibility:", layout="wide")
+# The icon is a file of ours: an emoji or a symbol by name would be fetched from elsewhere by every reader's browser.
+st.set_page_config(
+    page_title="Headscope", page_icon=str(Path(__file__).parent / "pages/shared/icon.png"), layout="wide"
+)
 
 # Pages live one level down: a direct child of pages/ could be reached around this file.
 page = st.navigation(

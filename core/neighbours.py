@@ -15,17 +15,28 @@ class Neighbours:
     similarity: np.ndarray
 
 
-def cosines(vectors: np.ndarray, vector: np.ndarray) -> np.ndarray:
-    """Cosine of ``vector[dim]`` with each of ``vectors[doc, dim]``; 0 where either has no length."""
+def lengths(vectors: np.ndarray) -> np.ndarray:
+    """``[doc]``: the L2 norms of ``vectors[doc, dim]``."""
+    return np.asarray(np.linalg.norm(vectors.astype(np.float32, copy=False), axis=1))
+
+
+def cosines(vectors: np.ndarray, vector: np.ndarray, of: np.ndarray | None = None) -> np.ndarray:
+    """Cosine of ``vector[dim]`` with each of ``vectors[doc, dim]``; 0 where either has no length.
+
+    ``of[doc]`` are the vectors' lengths where they are known: measuring them costs more than the products.
+    """
     vectors, vector = vectors.astype(np.float32, copy=False), vector.astype(np.float32, copy=False)
-    norms = np.linalg.norm(vectors, axis=1) * np.linalg.norm(vector)
+    norms = (lengths(vectors) if of is None else of) * np.linalg.norm(vector)
     products = vectors @ vector
     return np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
 
 
-def nearest(vectors: np.ndarray, doc: int, count: int) -> Neighbours:
-    """The ``count`` documents whose ``vectors[doc, dim]`` lie nearest to document ``doc`` by cosine; never itself."""
-    similarity = cosines(vectors, vectors[doc])
+def nearest(vectors: np.ndarray, doc: int, count: int, of: np.ndarray | None = None) -> Neighbours:
+    """The ``count`` documents whose ``vectors[doc, dim]`` lie nearest to document ``doc`` by cosine; never itself.
+
+    ``of`` as in ``cosines``.
+    """
+    similarity = cosines(vectors, vectors[doc], of)
     similarity[doc] = -np.inf
     count = min(count, len(vectors) - 1)
     if count <= 0:

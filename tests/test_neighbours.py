@@ -3,12 +3,19 @@
 import numpy as np
 import pytest
 
-from core.neighbours import cosines, nearest
+from core.neighbours import cosines, lengths, nearest
 
 
 def test_cosines_of_known_angles() -> None:
     vectors = np.array([[3, 4], [4, 3], [-3, -4], [-4, 3], [30, 40]], dtype=np.float32)
     assert cosines(vectors, np.array([3, 4])) == pytest.approx([1, 24 / 25, -1, 0, 1])
+
+
+def test_lengths_that_are_known_are_not_measured_again() -> None:
+    vectors = np.array([[3, 4], [8, 6], [0, 0]], dtype=np.float16)
+    assert lengths(vectors).tolist() == [5, 10, 0]
+    assert cosines(vectors, np.array([3, 4]), lengths(vectors)) == pytest.approx([1, 24 / 25, 0])
+    assert nearest(vectors, 0, 2, np.array([5, 20, 0])).similarity == pytest.approx([12 / 25, 0])
 
 
 def test_a_vector_without_length_has_cosine_zero() -> None:

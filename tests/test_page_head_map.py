@@ -233,6 +233,22 @@ def test_inside_a_polygon_with_a_notch() -> None:
     assert read_area("1_0.0_9999.0_9999.9999", 2) is None
 
 
+def test_a_polygon_with_a_bay_and_corners_at_the_height_of_points() -> None:
+    """A block of 100 × 100 with a bay from the top down to its middle: (40, 100), (50, 50), (60, 100)."""
+    bay = np.array([[0, 0], [100, 0], [100, 100], [60, 100], [50, 50], [40, 100], [0, 100]], dtype=float)
+    rows = {
+        (50, 40): True,  # under the bay
+        (50, 60): False,  # in it
+        (45, 60): True,  # at this height it reaches from 48 to 52
+        (51, 60): False,
+        (53, 60): True,
+        (49, 50): True,  # at the height of its lowest corner
+        (101, 50): False,
+        (50, 101): False,
+    }
+    assert inside(np.array([list(rows)], dtype=np.uint16), bay).tolist() == [list(rows.values())]
+
+
 def test_colours_differ_and_groups_share_a_hue() -> None:
     import colorsys
 

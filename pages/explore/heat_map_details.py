@@ -6,12 +6,11 @@ import numpy as np
 import pyarrow as pa
 import streamlit as st
 
-from core.neighbours import nearest
 from core.stages import STAGES
 from pages.explore.heat_map_choices import NO_TOPIC, View, row_name
 from pages.explore.heat_map_figures import similarity_figure
 from pages.shared.cards import Card, cards, open_card
-from pages.shared.data import RunState, documents, head_vectors, labels, own_similarity, topics
+from pages.shared.data import RunState, documents, labels, neighbours, own_similarity, topics
 from pages.shared.glossary import why
 from pages.shared.show import figure, theme
 from pages.shared.text import plain
@@ -51,7 +50,7 @@ def _document(state: RunState, doc: int, row: int, stage: int) -> None:
             st.caption("This document has no topic from the run's list.")
     where = f"at stage {stage} {STAGES[stage].name}"
     st.markdown(f"##### Nearest in {row_name(row) if row else 'the full embedding'}, {where}")
-    found = nearest(head_vectors(state, stage, row), doc, NEIGHBOURS)
+    found = neighbours(state, stage, row, doc, NEIGHBOURS)
     if not len(found.docs):
         st.caption("There is no other document in this run.")
     pairs = zip(found.docs.tolist(), found.similarity.tolist(), strict=True)

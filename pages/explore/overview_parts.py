@@ -8,10 +8,10 @@ import pyarrow as pa
 import streamlit as st
 
 from core.errors import Mistake
-from core.neighbours import Neighbours, nearest
+from core.neighbours import Neighbours
 from pages.shared.cards import Card, cards, open_card
 from pages.shared.controls import choose_document, choose_head, choose_stage
-from pages.shared.data import RunState, documents, head_vectors, runs
+from pages.shared.data import RunState, documents, head_vectors, neighbours, runs
 from pages.shared.figures import head_vectors_figure
 from pages.shared.show import figure, theme
 from pages.shared.text import plain
@@ -96,7 +96,7 @@ def _one_head(state: RunState) -> None:
             "Every row is one head's vector for this document; the chosen head is framed.",
             alt=f"The vectors of all heads for document {doc + 1}.",
         )
-    in_one, in_all = nearest(head_vectors(state, stage, head), doc, NEIGHBOURS), nearest(rows, doc, NEIGHBOURS)
+    in_one, in_all = (neighbours(state, stage, number, doc, NEIGHBOURS) for number in (head, 0))
     left, right = st.columns(2, gap="medium")
     with left:
         _neighbours(f"Nearest in head {head}", in_one, table, extra)

@@ -37,8 +37,9 @@ _STYLE = """
 def what_heads_are(state: RunState) -> None:
     """The three stages as a drawing."""
     assert state.manifest is not None
+    shape = state.manifest.shape
     st.subheader("Three stages", help=why("stage"))
-    st.html(stages_drawing(state.manifest.shape))
+    st.html(stages_drawing(shape))
     if state.projected:
         small_maps(state, "small-maps")
         st.page_link("pages/explore/head_map.py", label="Open the head map", icon=":material/arrow_forward:")

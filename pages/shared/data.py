@@ -11,6 +11,8 @@ import streamlit as st
 
 from core.errors import Mistake
 from core.manifest import Manifest
+from core.merging import topic_similarity
+from core.neighbours import Neighbours, lengths, nearest
 from core.report import Tables, read_tables
 from core.results import Topics, labels_of, read_analysis, read_map, read_own_similarity, read_topics
 from core.store import Run, default_cache, open_run, run_names
@@ -79,6 +81,11 @@ def head_vectors(state: RunState, stage: int, head: int) -> np.ndarray:
     return _head_vectors(state.run, state.version, stage, head)
 
 
+def neighbours(state: RunState, stage: int, head: int, doc: int, count: int) -> Neighbours:
+    """The documents nearest to one in a head, or in the full embedding (head 0)."""
+    return _neighbours(state.run, state.version, stage, head, doc, count)
+
+
 def tables(state: RunState) -> Tables:
     """The rows of the run's figures, for a run that is analysed."""
     return _tables(state.run, state.analysis_version)
@@ -92,6 +99,11 @@ def analysis(state: RunState, name: str) -> pa.Table:
 def topics(state: RunState, original: bool = False) -> Topics:
     """The run's topics, or the study's 39 original ones, with their vectors."""
     return _topics(state.run, state.analysis_version, original)
+
+
+def topic_cosines(state: RunState, stage: int, original: bool = False) -> np.ndarray:
+    """``[topic, topic]``: how near the topics' names are to each other."""
+    return _topic_cosines(state.run, state.analysis_version, stage, original)
 
 
 def labels(state: RunState) -> np.ndarray:
@@ -121,6 +133,18 @@ def _head_vectors(run: Run, version: str, stage: int, head: int) -> np.ndarray:
     return vectors
 
 
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _lengths(run: Run, version: str, stage: int, head: int) -> np.ndarray:
+    found = lengths(_head_vectors(run, version, stage, head))
+    found.setflags(write=False)
+    return found
+
+
+@st.cache_resource(max_entries=256, show_spinner=False)
+def _neighbours(run: Run, version: str, stage: int, head: int, doc: int, count: int) -> Neighbours:
+    return nearest(_head_vectors(run, version, stage, head), doc, count, _lengths(run, version, stage, head))
+
+
 @st.cache_resource(max_entries=8, show_spinner="Reading the figures …")
 def _tables(run: Run, version: str) -> Tables:
     return read_tables(run)
@@ -134,6 +158,13 @@ def _analysis(run: Run, version: str, name: str) -> pa.Table:
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _topics(run: Run, version: str, original: bool) -> Topics:
     return read_topics(run, original)
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _topic_cosines(run: Run, version: str, stage: int, original: bool) -> np.ndarray:
+    found = topic_similarity(_topics(run, version, original).vectors[stage])
+    found.setflags(write=False)
+    return found
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

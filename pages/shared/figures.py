@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import plotly.graph_objects as go
 
@@ -27,6 +29,7 @@ SERIES = {
 QUIET = {"light": "#8C8678", "dark": "#7D8694"}
 
 
+@cache
 def template(theme: str) -> go.layout.Template:
     """Fonts, colours and margins of every figure."""
     return go.layout.Template(

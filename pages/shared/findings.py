@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from core.findings import Finding, findings
-from core.report import topic_merges
+from core.report import Tables, topic_merges
+from core.store import Run
 from pages.shared.data import RunState, tables
 from pages.shared.text import plain, safe, shortened
 
@@ -42,10 +43,16 @@ _STYLE = """
 
 def said(state: RunState, *about: str, stage: int | None = None) -> None:
     """What the figures say about something, with the numbers."""
-    chosen = [finding for finding in findings(tables(state)) if finding.about in about]
+    chosen = [finding for finding in _found(state.run, state.analysis_version, tables(state)) if finding.about in about]
     if stage is not None:
         chosen = [finding for finding in chosen if f"stage {stage}" in finding.sentence.lower()]
     sentences(chosen)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _found(run: Run, version: str, _tables: Tables, merged_at: int | None = None) -> list[Finding]:
+    """What the figures say; with a stage, of its merged topics too. Sentences stay as they are until figures change."""
+    return findings(_tables, None if merged_at is None else topic_merges(run, merged_at))
 
 
 def sentences(chosen: list[Finding]) -> None:
@@ -61,7 +68,7 @@ def sentences(chosen: list[Finding]) -> None:
 def all_findings(state: RunState) -> None:
     """Everything that this run's figures say, by subject, each with a link to the page that shows it."""
     assert state.manifest is not None
-    found = findings(tables(state), topic_merges(state.run, state.manifest.stages[-1]))
+    found = _found(state.run, state.analysis_version, tables(state), state.manifest.stages[-1])
     for about, title in TITLES.items():
         chosen = [finding for finding in found if finding.about == about]
         if not chosen:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+import plotly.graph_objects as go
 import pyarrow as pa
+import pyarrow.compute as pc
 import streamlit as st
 
 from core.probe import BY_DOCUMENT, SPLITS, mistakes_within_groups
@@ -14,8 +18,13 @@ from pages.shared.empty_states import not_projected
 from pages.shared.findings import said
 from pages.shared.glossary import why
 from pages.shared.map_figures import stage_maps_figure
+from pages.shared.sections import drawn_once
 from pages.shared.show import figure, theme
 from pages.understand.stages_figures import groups_figure, matrix_figure, probe_figure
+
+
+def _drawn(state: RunState, name: str, stage: int, draw: Callable[[], go.Figure]) -> go.Figure:
+    return drawn_once(state.run, state.analysis_version, name, stage, theme(), draw)
 
 
 def separation(state: RunState) -> None:
@@ -31,7 +40,8 @@ def separation(state: RunState) -> None:
     left, right = st.columns([3, 2], gap="medium")
     with left:
         rows = [row for row in found.pick("probe") if row["head"] == 0]
-        figure(probe_figure(found, theme()), "probe", pa.Table.from_pylist(rows), "Bars are 95 % intervals.")
+        drawn = _drawn(state, "probe", 0, lambda: probe_figure(found, theme()))
+        figure(drawn, "probe", pa.Table.from_pylist(rows), "Bars are 95 % intervals.")
     with right:
         said(state, "separation")
 
@@ -56,7 +66,10 @@ def confusion(state: RunState) -> None:
         counts[row["head"] - 1, row["predicted"] - 1] = row["samples"]
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     with left:
-        drawn = matrix_figure(shares, range(shape.heads), shape, theme(), "taken for it:")
+        heads = range(shape.heads)
+        drawn = _drawn(
+            state, f"confusion {split}", stage, lambda: matrix_figure(shares, heads, shape, theme(), "taken for it:")
+        )
         caption = "Rows: the true head; columns: what the probe said. Rows add up to 1."
         figure(drawn, "confusion", pa.Table.from_pylist(rows), caption)
     with right:
@@ -69,8 +82,11 @@ def confusion(state: RunState) -> None:
 
 
 def _confusion_rows(state: RunState, stage: int, split: str) -> list[dict[str, int]]:
-    rows = analysis(state, "confusion").to_pylist()
-    return [row for row in rows if (row["stage"], row["slicing"], row["split"]) == (stage, HEADS, split)]
+    table = analysis(state, "confusion")
+    for name, value in (("stage", stage), ("slicing", HEADS), ("split", split)):
+        table = table.filter(pc.equal(table[name], value))
+    rows: list[dict[str, int]] = table.to_pylist()
+    return rows
 
 
 @st.fragment
@@ -95,7 +111,7 @@ def redundancy(state: RunState) -> None:
         caption = "Alike heads stand together."
         if shape.kv_heads not in (1, shape.heads):
             caption += " Letters are key/value groups."
-        drawn = matrix_figure(cka, order.tolist(), shape, theme(), "CKA")
+        drawn = _drawn(state, "CKA", stage, lambda: matrix_figure(cka, order.tolist(), shape, theme(), "CKA"))
         figure(drawn, "redundancy", pa.Table.from_pylist(rows), caption)
     with right:
         said(state, "redundancy", "groups", stage=stage)
@@ -103,7 +119,7 @@ def redundancy(state: RunState) -> None:
             shared = "All heads share one key/value head" if shape.kv_heads == 1 else "No heads share a key/value head"
             st.caption(f"{shared} in this model, so that there are no groups to compare.")
         else:
-            drawn = groups_figure(cka, shape, theme())
+            drawn = _drawn(state, "groups", stage, lambda: groups_figure(cka, shape, theme()))
             figure(drawn, "groups", pa.Table.from_pylist(rows), "Every dot is a pair of heads.")
 
 

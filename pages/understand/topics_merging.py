@@ -13,7 +13,7 @@ from core.report import TopicMerges, topic_merges
 from core.results import read_topics
 from core.store import Run
 from core.topics import merged_into
-from pages.shared.data import RunState, topics
+from pages.shared.data import RunState, topic_cosines, topics
 from pages.shared.sections import told
 from pages.shared.text import safe
 from pages.shared.url import choice_from_url, choice_to_url
@@ -46,7 +46,7 @@ def merging(state: RunState, stage: int) -> None:
     choice_to_url("groups", groups, default)
     found = _merges(state.run, state.analysis_version, stage, thresholds[groups])
     _agreement(found)
-    pairs = _pairs(names, found, topic_similarity(topics(state, original=True).vectors[stage]))
+    pairs = _pairs(names, found, topic_cosines(state, stage, original=True))
     both = {frozenset(pair[:2]) for pair in pairs if pair[3] == "both"}
     left, right = st.columns(2, gap="medium")
     with left:

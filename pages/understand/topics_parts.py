@@ -11,13 +11,12 @@ import pyarrow as pa
 import streamlit as st
 
 from core import study
-from core.merging import topic_similarity
 from core.redundancy import cluster_order
 from core.report import Row
 from core.similarity import POOLINGS
 from core.slices import HEADS
 from core.topic_match import WITHIN
-from pages.shared.data import RunState, tables, topics
+from pages.shared.data import RunState, tables, topic_cosines, topics
 from pages.shared.empty_states import no_labels
 from pages.shared.glossary import why
 from pages.shared.sections import drawn_once, told
@@ -113,7 +112,7 @@ def topic_map(state: RunState, stage: int) -> None:
     """Fig. 1: how near the topics' names are to each other."""
     st.subheader("How near are the topics to each other?", help=why("similarity"))
     names = topics(state).names
-    cosine = topic_similarity(topics(state).vectors[stage])
+    cosine = topic_cosines(state, stage)
     first, second = np.triu_indices(len(names), 1)
     values = cosine[first, second]
     near, far = int(values.argmax()), int(values.argmin())

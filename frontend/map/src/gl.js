@@ -79,7 +79,8 @@ export class GlMap {
     [rows[0], rows[1]] = [map.rows[count], map.rows[count + 1]];
     rows[0][2] = painted.unseen;
     rows[1][2] = painted.unseen;
-    this.plot.set({ backgroundColor: paper, pointColor: painted.colours, pointSize: painted.sizes });
+    // Its redraw comes a frame later: not waited for, it would draw all points a second time.
+    await this.plot.set({ backgroundColor: paper, pointColor: painted.colours, pointSize: painted.sizes });
     await this.plot.draw(rows, { spatialIndex: await this.nothing, zDataType: "categorical" });
     this.drawnOnce = true;
     this.canvas.dataset.drawn = String(Number(this.canvas.dataset.drawn ?? 0) + 1);

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -108,14 +109,20 @@ def read_area(text: str | None, stage: int) -> np.ndarray | None:
 
 def inside(places: np.ndarray, polygon: np.ndarray) -> np.ndarray:
     """Which of ``places[…, axis]`` lie in a polygon, by the even-odd rule; the browser's rule, number for number."""
-    low, high = polygon.min(axis=0), polygon.max(axis=0)
-    hit = ((places >= low) & (places <= high)).all(axis=-1)
-    x, y = (places[hit][:, axis].astype(np.float64) for axis in (0, 1))
-    odd = np.zeros(len(x), dtype=bool)
+    hit = np.ones(places.shape[:-1], dtype=bool)
+    for axis, (low, high) in enumerate(zip(polygon.min(axis=0), polygon.max(axis=0), strict=True)):
+        hit &= (places[..., axis] >= low) & (places[..., axis] <= high)
+    near = np.flatnonzero(hit)
+    flat = places.reshape(-1, 2)
+    # By height: an edge then has to do only with the points between its ends.
+    near = near[np.argsort(flat[near, 1], kind="stable")]
+    x, y = (flat[near, axis].astype(np.float64) for axis in (0, 1))
+    odd = np.zeros(len(near), dtype=bool)
     for (xi, yi), (xj, yj) in zip(polygon, np.roll(polygon, 1, axis=0), strict=True):
+        between = slice(*np.searchsorted(y, sorted((yi, yj))))
         if yi != yj:
-            odd ^= ((yi > y) != (yj > y)) & (x < (xj - xi) * (y - yi) / (yj - yi) + xi)
-    hit[hit] = odd
+            odd[between] ^= x[between] < (xj - xi) * (y[between] - yi) / (yj - yi) + xi
+    hit.reshape(-1)[near] = odd
     return hit
 
 
@@ -176,6 +183,7 @@ def _described(table: pa.Table, docs: np.ndarray, named: Sequence[Column]) -> pa
     return pa.table({"doc": docs, "title": [shortened(title, 90) for title in titles], **codes})
 
 
+@cache
 def _schemes(heads: int, groups: int, values: int) -> dict[str, dict[str, Any]]:
     none = {"light": "#8d8a84", "dark": "#8b919c"}
     return {
