@@ -1,18 +1,25 @@
-"""What several tests share: tiny models saved to disk, corpora, and the command line with its output."""
+"""What several tests share: tiny models saved to disk, corpora, the command line, and the app in a browser."""
 
 from __future__ import annotations
 
 import json
 import os
 import random
+import shutil
+import socket
 import subprocess
 import sys
+import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports huggingface_hub: no test may ask the network
 
@@ -21,6 +28,13 @@ WORDS = ("harbour", "violin", "enzyme", "glacier", "verdict", "orchard", "satell
 HUGE = "huge"
 """The one word whose documents overflow float16 in the model of ``huge_model``."""
 MAX_TOKENS = 128
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--enable-unsafe-swiftshader",
+]  # fmt: skip
+"""Of Chromium; the last one is WebGL without a graphics card."""
+SLOW = 90_000
+"""Milliseconds to wait for something that will come: generous, for a loaded machine; no test asserts a time."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +88,6 @@ def demo_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def analysed_cache(demo_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo run by the real default model, with its figures and quickly made maps."""
-    import shutil
-
     from precompute import analyse, project
     from precompute.project_config import ProjectConfig
 
@@ -185,6 +197,101 @@ def finish() -> Callable[[subprocess.Popen[str]], Outcome]:
         return Outcome(process.returncode, out, err)
 
     return wait
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright
+
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    assert path, "Chromium is missing: 'make chromium' installs it where it may."
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": 1400, "height": 1000})
+    context.set_default_timeout(SLOW)
+    yield context.new_page()
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def serve() -> Iterator[Callable[..., str]]:
+    """Starts the app (or another ``script``) on a cache and returns its address."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(cache: Path, script: str = "app.py") -> str:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        flags = ["--server.headless=true", f"--server.port={port}", "--server.address=127.0.0.1"]
+        started.append(
+            subprocess.Popen(
+                [sys.executable, "-m", "streamlit", "run", script, *flags, "--server.fileWatcherType=none"],
+                cwd=ROOT,
+                env={**os.environ, "HEADSCOPE_CACHE": str(cache), "PYTHONPATH": str(ROOT)},
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        )
+        for _ in range(600):
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2).read()
+                return f"http://127.0.0.1:{port}"
+            except OSError:
+                time.sleep(0.1)
+        raise AssertionError("the app did not start")
+
+    yield start
+    for process in started:
+        process.terminate()
+        process.wait(20)
+
+
+def settle(page: Page) -> None:
+    """Waits until the script has run and nothing on the page is from before."""
+    page.wait_for_function(
+        "document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning'"
+        " && !document.querySelector('[data-stale=true]')"
+    )
+
+
+class Fingers:
+    """Fingers on a page of a context with ``has_touch``, as the browser gets them from a screen."""
+
+    def __init__(self, page: Page) -> None:
+        self._session = page.context.new_cdp_session(page)
+        self._at: list[tuple[float, float]] = []
+
+    def put(self, *places: tuple[float, float]) -> None:
+        self._at = list(places)
+        self._send("touchStart", self._at)
+
+    def move(self, *places: tuple[float, float], steps: int = 8) -> None:
+        before = self._at
+        for step in range(1, steps + 1):
+            share = step / steps
+            between = [
+                (x0 + (x1 - x0) * share, y0 + (y1 - y0) * share)
+                for (x0, y0), (x1, y1) in zip(before, places, strict=True)
+            ]
+            self._send("touchMove", between)
+        self._at = list(places)
+
+    def lift(self) -> None:
+        self._send("touchEnd", [])
+
+    def tap(self, place: tuple[float, float]) -> None:
+        self.put(place)
+        self.lift()
+
+    def _send(self, kind: str, places: list[tuple[float, float]]) -> None:
+        points = [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(places)]
+        self._session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
 
 
 def _save_model(folder: Path, seed: int, layers: int, overflow: bool = False) -> Path:

@@ -2,93 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from conftest import SLOW, settle
+from playwright.sync_api import Browser, Page, expect
 
 pytestmark = pytest.mark.browser
-ROOT = Path(__file__).resolve().parent.parent
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
-SLOW = 90_000
-"""Milliseconds to wait for something that will come: generous, for a loaded machine; no test asserts a time."""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    assert path, "Chromium is missing: 'make chromium' installs it where it may."
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        yield launched
-        launched.close()
-
-
-@pytest.fixture(scope="module")
-def serve() -> Iterator[Callable[[Path], str]]:
-    """Starts the app on a cache and returns its address."""
-    started: list[subprocess.Popen[bytes]] = []
-
-    def start(cache: Path) -> str:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        command = [
-            sys.executable,
-            "-m",
-            "streamlit",
-            "run",
-            "app.py",
-            "--server.headless=true",
-            "--server.port",
-            str(port),
-        ]
-        started.append(
-            subprocess.Popen(
-                [*command, "--server.address=127.0.0.1", "--server.fileWatcherType=none"],
-                cwd=ROOT,
-                env={**os.environ, "HEADSCOPE_CACHE": str(cache)},
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-        )
-        for _ in range(600):
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2).read()
-                return f"http://127.0.0.1:{port}"
-            except OSError:
-                time.sleep(0.1)
-        raise AssertionError("the app did not start")
-
-    yield start
-    for process in started:
-        process.terminate()
-        process.wait(20)
 
 
 @pytest.fixture(scope="module")
 def address(serve: Callable[[Path], str], demo_cache: Path) -> str:
     return serve(demo_cache)
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1400, "height": 1000})
-    context.set_default_timeout(SLOW)
-    opened = context.new_page()
-    yield opened
-    context.close()
 
 
 def choose(page: Page, label: str, option: str) -> None:
@@ -98,14 +25,6 @@ def choose(page: Page, label: str, option: str) -> None:
     page.wait_for_timeout(500)  # a list that opens while the page still scrolls closes again
     box.click()
     page.get_by_role("option", name=option, exact=True).click()
-
-
-def settle(page: Page) -> None:
-    """Waits until the script has run and nothing on the page is from before."""
-    page.wait_for_function(
-        "document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning'"
-        " && !document.querySelector('[data-stale=true]')"
-    )
 
 
 def titles(page: Page, column: int = 0) -> list[str]:

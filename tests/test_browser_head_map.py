@@ -1,19 +1,15 @@
 """The Head map in a real browser, by a person's gestures, on a map laid out by hand."""
 
-# ruff: noqa: F811
-
 from __future__ import annotations
 
-import os
 import re
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
-from test_browser import FLAGS, SLOW, page, serve, settle  # noqa: F401
+from conftest import SLOW, settle
+from playwright.sync_api import Browser, Page, expect
 from test_page_head_map import DOCS, LEFT_HALF, write_mapped
 
 pytestmark = pytest.mark.browser
@@ -26,18 +22,12 @@ HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    assert path, "Chromium is missing: 'make chromium' installs it where it may."
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=path, args=[*FLAGS, "--enable-unsafe-swiftshader"])
-        yield launched
-        launched.close()
+def address(serve: Callable[..., str], browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return serve_mapped(serve, browser, tmp_path_factory.mktemp("mapped"))
 
 
-@pytest.fixture(scope="module")
-def address(serve: Callable[[Path], str], browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> str:
-    cache = tmp_path_factory.mktemp("mapped")
+def serve_mapped(serve: Callable[..., str], browser: Browser, cache: Path) -> str:
+    """The address of the Head map of two planted runs, one of them with hostile titles."""
     write_mapped(cache)
     write_mapped(cache, "nasty", nasty=True)
     start = serve(cache)

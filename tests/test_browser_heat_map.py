@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -17,58 +10,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from conftest import SLOW, Fingers, settle
+from playwright.sync_api import Browser, Locator, Page, expect
 
 pytestmark = pytest.mark.browser
-ROOT = Path(__file__).resolve().parent.parent
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-SLOW = 90_000
-"""Milliseconds to wait for something that will come; no test asserts a time."""
 GAP, FULL_GAP = 3, 4
 """Pixels between blocks, and under the full embedding's row."""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    assert path, "Chromium is missing: 'make chromium' installs it where it may."
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        yield launched
-        launched.close()
-
-
-@pytest.fixture(scope="module")
-def serve() -> Iterator[Callable[..., str]]:
-    """Starts an app on a cache and returns its address."""
-    started: list[subprocess.Popen[bytes]] = []
-
-    def start(cache: Path, script: str = "app.py") -> str:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        flags = ["--server.headless=true", f"--server.port={port}", "--server.address=127.0.0.1"]
-        started.append(
-            subprocess.Popen(
-                [sys.executable, "-m", "streamlit", "run", script, *flags, "--server.fileWatcherType=none"],
-                cwd=ROOT,
-                env={**os.environ, "HEADSCOPE_CACHE": str(cache), "PYTHONPATH": str(ROOT)},
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-        )
-        for _ in range(600):
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2).read()
-                return f"http://127.0.0.1:{port}"
-            except OSError:
-                time.sleep(0.1)
-        raise AssertionError("the app did not start")
-
-    yield start
-    for process in started:
-        process.terminate()
-        process.wait(20)
 
 
 @pytest.fixture(scope="module")
@@ -79,14 +26,6 @@ def address(serve: Callable[..., str], analysed_cache: Path, browser: Browser) -
     expect(first.get_by_role("link", name="Topic heat map")).to_be_visible(timeout=SLOW)
     first.close()
     return f"{found}/heat_map"
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1400, "height": 1000})
-    context.set_default_timeout(SLOW)
-    yield context.new_page()
-    context.close()
 
 
 @dataclass(frozen=True)
@@ -122,13 +61,6 @@ def opened(page: Page, address: str) -> Locator:
     settle(page)
     canvas.scroll_into_view_if_needed()
     return canvas
-
-
-def settle(page: Page) -> None:
-    page.wait_for_function(
-        "document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning'"
-        " && !document.querySelector('[data-stale=true]')"
-    )
 
 
 def place(canvas: Locator, row: int, column: int) -> dict[str, float]:
@@ -262,6 +194,43 @@ def test_a_narrow_screen_has_no_overlap(browser: Browser, address: str, scheme: 
     edges = [(box["x"], box["x"] + box["width"]) for box in names if box is not None]
     assert all(right <= left + 0.6 for (_, right), (left, _) in pairwise(edges))
     assert all(left >= 0 and right <= 420 for left, right in edges)
+    context.close()
+
+
+def test_fingers_open_zoom_and_scroll(browser: Browser, address: str, columns: list[Column]) -> None:
+    context = browser.new_context(viewport={"width": 420, "height": 900}, has_touch=True)
+    context.set_default_timeout(SLOW)
+    page = context.new_page()
+    canvas, chart, fingers = opened(page, address), page.locator(".hs-heat-map"), Fingers(page)
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    fingers.put((x - 30, y), (x + 30, y))
+    fingers.move((x - 120, y), (x + 120, y))
+    fingers.lift()
+    expect(chart).to_have_attribute("data-zoom", "4.000")
+    settle(page)
+    expect(page.get_by_text("Click a cell to read its document")).to_be_visible()  # two fingers open nothing
+    page.locator(".hs-heat-map").get_by_role("button", name="Show all columns").click()
+    expect(chart).to_have_attribute("data-zoom", "1.000")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    assert box is not None
+    wide, high, gap = (box["width"] - 7 * 2) / 104, (box["height"] - FULL_GAP) / 13, 2  # narrower gaps on a phone
+    fingers.tap((box["x"] + 50.5 * wide + 50 // 13 * gap, box["y"] + 4.5 * high + FULL_GAP))
+    shows(page, columns[50], 4)
+    main = page.locator("[data-testid=stMain]")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    assert box is not None
+    before = main.evaluate("element => element.scrollTop")
+    fingers.put((x, box["y"] + 150))
+    fingers.move((x, box["y"] + 30), steps=12)
+    fingers.lift()
+    page.wait_for_function(
+        "before => document.querySelector('[data-testid=stMain]').scrollTop > before + 40", arg=before
+    )
     context.close()
 
 

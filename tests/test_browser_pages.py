@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from conftest import SLOW, settle
 from playwright.sync_api import Page, expect
 
-from tests.test_browser import SLOW, browser, page, serve, settle
-
-__all__ = ["browser", "page", "serve"]  # fixtures
 pytestmark = pytest.mark.browser
 
 
@@ -55,6 +53,52 @@ def test_a_narrow_screen_reads_every_page_to_its_end(
     wide = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
     assert wide <= 420
     assert not page.get_by_test_id("stException").count()
+
+
+def on_head(page: Page, head: int) -> None:
+    """The page has come to this head, in its verdict, its control and its address, and stays there."""
+    expect(page.get_by_role("heading", name=re.compile(f"^Head {head} ")).first).to_be_visible(timeout=SLOW)
+    expect(page).to_have_url(re.compile(rf"head={head}(&|$)"), timeout=SLOW)
+    settle(page)
+    expect(page.get_by_role("heading", name=re.compile(f"^Head {head} ")).first).to_be_visible(timeout=SLOW)
+    expect(page.get_by_role("combobox", name="Head", exact=True)).to_have_value(str(head))
+
+
+def test_every_press_of_an_arrow_key_is_one_head(opened: Callable[[str, str], Page]) -> None:
+    page = opened("/head_profile?head=5", "Head profile")
+    on_head(page, 5)
+    page.keyboard.press("ArrowRight")
+    on_head(page, 6)
+    for _ in range(5):  # as fast as they come: most of them while the page is still busy with the ones before
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
+    on_head(page, 10)
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+        page.wait_for_timeout(120)  # some of them between the server's answer and the address
+    on_head(page, 2)  # after the twelfth comes the first
+    page.keyboard.down("ArrowLeft")
+    page.keyboard.down("ArrowLeft")  # held: the browser repeats it
+    page.keyboard.down("ArrowLeft")
+    page.keyboard.up("ArrowLeft")
+    expect(page.get_by_role("heading", name=re.compile("^Head 1 ")).first).to_be_visible(timeout=SLOW)
+    page.wait_for_url(lambda url: "head=" not in url)  # the first head leaves no trace there
+    settle(page)
+    page.go_back()
+    on_head(page, 2)
+
+
+def test_arrow_keys_in_a_field_are_the_field_s(opened: Callable[[str, str], Page]) -> None:
+    page = opened("/head_profile?head=5", "Head profile")
+    on_head(page, 5)
+    page.get_by_role("radio", name="2 projected").focus()
+    page.keyboard.press("ArrowLeft")
+    page.get_by_role("combobox", name="Head", exact=True).focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Escape")
+    page.get_by_role("heading", name="Head profile", exact=True).click()
+    page.keyboard.press("ArrowRight")
+    on_head(page, 6)  # and not 4 or 5: the others did not count
 
 
 def test_a_finding_links_to_the_page_that_shows_it(opened: Callable[[str, str], Page]) -> None:

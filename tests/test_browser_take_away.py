@@ -11,9 +11,8 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
-from tests.test_browser import SLOW, browser, page, serve, settle
+from tests.conftest import SLOW, settle
 
-__all__ = ["browser", "page", "serve"]  # fixtures
 pytestmark = pytest.mark.browser
 
 

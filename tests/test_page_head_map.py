@@ -157,14 +157,32 @@ def test_search_names_the_documents(open_page: Callable[..., AppTest], tmp_path:
     write_mapped(tmp_path)
     app = open_page(tmp_path)
     assert told(app)["hits"] is None
-    app.text_input(key="find").input("DOCUMENT 1").run()
+    app.text_input(key="words").input("DOCUMENT 1").run()
     assert told(app)["hits"] == [1, *range(10, 20)]
-    app.text_input(key="find").input("nowhere").run()
+    app.text_input(key="words").input("nowhere").run()
     assert told(app)["hits"] == []
     assert "No document has all of these words" in said(app)
 
 
-@pytest.mark.parametrize("name", ["doc", "heads", "area"])
+def test_words_in_the_address_are_searched_for(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
+    write_mapped(tmp_path)
+    app = open_page(tmp_path, words=" DOCUMENT\n\x00 1 ")
+    assert app.text_input(key="words").value == "DOCUMENT 1"
+    assert told(app)["hits"] == [1, *range(10, 20)]
+    assert dict(app.query_params) == {"words": "DOCUMENT 1"}
+    assert len(open_page(tmp_path, words="x" * 5_000).text_input(key="words").value) == 200
+
+
+def test_camera_and_layout_stay_in_the_address(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
+    write_mapped(tmp_path)
+    view = {"camera": "-0.125,1.5,12.25", "layout": "heads"}
+    app = open_page(tmp_path, **view)
+    app.segmented_control(key="stage").set_value(2).run()
+    assert dict(app.query_params) == {**view, "stage": "2"}
+    assert not app.toast
+
+
+@pytest.mark.parametrize("name", ["doc", "heads", "area", "camera", "layout"])
 @pytest.mark.parametrize("value", ["../../etc", "99999", "-1", "1-", "<script>alert(1)</script>", "1_1.1_2", "²"])
 def test_a_hostile_link_is_left_out_with_a_notice(
     open_page: Callable[..., AppTest], tmp_path: Path, name: str, value: str

@@ -93,3 +93,14 @@ def test_no_address_is_no_complaint(session: Any) -> None:
     assert choose(session) == 1
     assert session.said == []
     assert session.query_params == {}
+
+
+def test_a_reader_faster_than_the_address_is_believed(session: Any) -> None:
+    """The browser sends the address that it knows, which may be older than what was last written."""
+    url.note_page("one")
+    choose(session)
+    assert choose(session, 2) == 2
+    session.query_params.clear()  # as it was before
+    assert choose(session, 3) == 3
+    session.query_params["stage"] = "2"  # the browser's Back: the widget is as it was drawn
+    assert choose(session) == 2

@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import streamlit as st
 
 from core.errors import Mistake
-from core.stages import STAGES
+from pages.explore.head_map_address import read_address, to_address
 from pages.explore.head_map_selection import selection
 from pages.shared.cards import Card, open_card
 from pages.shared.components.map import head_map
-from pages.shared.components.map_data import StageMap, message, read_area, stage_map
+from pages.shared.components.map_data import StageMap, message, stage_map
 from pages.shared.controls import choose_stage, search
 from pages.shared.data import RunState, documents
-from pages.shared.head_choice import parse_heads
 from pages.shared.text import plain
-from pages.shared.url import choice_to_url
+from pages.shared.url import MOST_LETTERS, choice_to_url, words_from_url
 
 _KNOWN = "maps the browser has"
-
-
-@dataclass(frozen=True)
-class View:
-    """What the address says: ``doc`` from 0, or None; ``polygon`` on the map's grid, or None."""
-
-    doc: int | None
-    polygon: np.ndarray | None
-    heads: frozenset[int]
 
 
 @st.fragment
@@ -61,8 +47,8 @@ def _one_map(state: RunState) -> None:
         known -= {told["key"], told["base"]}
         st.rerun(scope="fragment")
     if event.picked is not None:
-        _to_address(event.picked)
-    view = _view(stage, heads, len(table))
+        to_address(event.picked)
+    view = read_address(stage, heads, len(table))
     if view.doc is not None:
         _document(state, table, view.doc)
     if view.polygon is not None:
@@ -74,9 +60,16 @@ def _one_map(state: RunState) -> None:
 
 
 def _search(table: pa.Table) -> np.ndarray | None:
-    words = st.text_input(
-        "Light up documents", key="find", placeholder="words of a title or text", help="All words must occur."
-    ).split()
+    words_from_url("words")
+    given = st.text_input(
+        "Light up documents",
+        key="words",
+        max_chars=MOST_LETTERS,
+        placeholder="words of a title or text",
+        help="All words must occur.",
+    )
+    words = given.split()
+    choice_to_url("words", " ".join(words), "")
     if not words:
         return None
     found = search(table, " ".join(words))
@@ -93,39 +86,6 @@ def _say_what_is_left_out(drawn: StageMap) -> None:
             f":material/filter_alt: {len(drawn.docs):,} of {len(drawn.docs) + drawn.left_out:,} documents are drawn: "
             "the map was fitted to a sample, in which every topic has its share."
         )
-
-
-def _to_address(picked: Mapping[str, Any]) -> None:
-    """What was chosen on the map goes into the address, from where it is read like a link's."""
-    for name in ("area", "doc", "heads", "colour"):
-        value = picked.get(name)
-        choice_to_url(name, "" if value is None else str(value)[:1_200], "")
-
-
-def _view(stage: int, heads: int, count: int) -> View:
-    """Reads the address; what is not there is taken out of it, with a notice."""
-    given = st.query_params.get("doc", "")
-    known = given.isascii() and given.isdecimal() and len(given) < 10 and 1 <= int(given) <= count
-    chosen = parse_heads(st.query_params.get("heads"), heads)
-    area = st.query_params.get("area", "")
-    polygon = read_area(area, stage)
-    wrong = {
-        "doc": "doc" in st.query_params and not known,
-        "heads": chosen is None,
-        # An area belongs to the stage that it was drawn on: that of another one goes without a word.
-        "area": "area" in st.query_params and all(read_area(area, other) is None for other in STAGES),
-    }
-    for name, bad in wrong.items():
-        if bad:
-            st.toast(f"The link names a {name} that is not here; it is left out.", icon=":material/link_off:")
-            choice_to_url(name, "", "")
-    if polygon is None and area and not wrong["area"]:
-        choice_to_url("area", "", "")
-    return View(
-        int(given) - 1 if known else None,
-        polygon,
-        parse_heads(None, heads) or frozenset() if chosen is None else chosen,
-    )
 
 
 def _document(state: RunState, table: pa.Table, doc: int) -> None:

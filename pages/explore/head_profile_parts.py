@@ -15,6 +15,7 @@ from core.slices import HEADS
 from pages.explore.head_profile_figures import GRID, MOST, gaps_figure
 from pages.shared import show
 from pages.shared.cards import Card, cards
+from pages.shared.components.step_keys import step_keys
 from pages.shared.controls import choose_head
 from pages.shared.data import RunState, documents, labels, own_similarity, topics
 from pages.shared.figure_table import interval, number
@@ -75,8 +76,8 @@ def view_control() -> str:
 def head_control(heads: int) -> int:
     """The head, with its neighbours one key away."""
 
-    def move(step: int) -> None:
-        st.session_state["head"] = (int(st.session_state["head"]) - 1 + step) % heads + 1
+    def go_to(head: int) -> None:
+        st.session_state["head"] = head
 
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         before = st.container(width="content")
@@ -84,19 +85,19 @@ def head_control(heads: int) -> int:
             head = choose_head(heads)
         after = st.container(width="content")
     for place, step, label, icon, key in (
-        (before, -1, "Previous", ":material/chevron_left:", "Left"),
-        (after, 1, "Next", ":material/chevron_right:", "Right"),
+        (before, -1, "Previous", ":material/chevron_left:", "left"),
+        (after, 1, "Next", ":material/chevron_right:", "right"),
     ):
         place.button(
             label,
             icon=icon,
             icon_position="left" if step < 0 else "right",
-            shortcut=key,
             key=f"{label.lower()} head",
-            on_click=move,
-            args=(step,),
-            help=f"The {label.lower()} head; the {key.lower()} arrow key does the same.",
+            on_click=go_to,
+            args=((head - 1 + step) % heads + 1,),
+            help=f"The {label.lower()} head; the {key} arrow key does the same.",
         )
+    step_keys("head keys", head, heads, go_to)
     return head
 
 

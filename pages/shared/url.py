@@ -10,6 +10,8 @@ import streamlit as st
 Choice = TypeVar("Choice", int, str)
 _KEPT, _PAGE, _TURNED = "the address kept from page to page", "the page that is shown", "the page was turned"
 _SHOWN = "choices that the page has shown"
+MOST_LETTERS = 200
+"""Of words in the address; a link's further ones are left out."""
 
 
 def choice_from_url(name: str, options: Sequence[Choice], default: Choice) -> None:
@@ -21,15 +23,21 @@ def choice_from_url(name: str, options: Sequence[Choice], default: Choice) -> No
     """
     given = st.query_params.get(name)
     ours = given == st.session_state.get(_written(name))
-    shown: set[str] = st.session_state.setdefault(_SHOWN, set())
-    # On a page that was just turned to, the widget is a new one, whatever its key still says.
-    if ours and name in shown and st.session_state.get(name) in options:
+    if _widget_counts(name, ours) and st.session_state.get(name) in options:
         return
-    shown.add(name)
     found = next((option for option in options if str(option) == given), None)
     if found is None and given is not None and not ours:
         st.toast(f"The link names a {name} that is not here; the first one is shown.", icon=":material/link_off:")
     st.session_state[name] = default if found is None else found
+
+
+def words_from_url(name: str) -> None:
+    """The same for a text that anybody may have written: cut off, on one line, without what cannot be printed."""
+    given = st.query_params.get(name)
+    if _widget_counts(name, given == st.session_state.get(_written(name))):
+        return
+    printable = "".join(letter if letter.isprintable() else " " for letter in (given or "")[: 4 * MOST_LETTERS])
+    st.session_state[name] = " ".join(printable.split())[:MOST_LETTERS]
 
 
 def choice_to_url(name: str, value: Choice, default: Choice) -> None:
@@ -40,7 +48,7 @@ def choice_to_url(name: str, value: Choice, default: Choice) -> None:
             del st.query_params[name]
         else:
             st.query_params[name] = text
-    st.session_state[_written(name)] = text
+    st.session_state[_written(name)], st.session_state[_drawn(name)] = text, st.session_state.get(name, value)
     kept = st.session_state.setdefault(_KEPT, {})
     kept.pop(name, None)
     if text is not None:
@@ -65,5 +73,23 @@ def keep_choices() -> None:
         st.query_params.update(st.session_state.get(_KEPT, {}))
 
 
+def _widget_counts(name: str, ours: bool) -> bool:
+    """Whether the widget is to be believed, and not the address; ``ours`` is an address that we have written ourselves.
+
+    A widget that has changed since it was drawn is: its reader was faster than the address, which takes its time to
+    the browser and back.
+    """
+    shown: set[str] = st.session_state.setdefault(_SHOWN, set())
+    # On a page that was just turned to, the widget is a new one, whatever its key still says.
+    if name not in shown or name not in st.session_state:
+        shown.add(name)
+        return False
+    return ours or st.session_state[name] != st.session_state.get(_drawn(name))
+
+
 def _written(name: str) -> str:
     return f"written to the address: {name}"
+
+
+def _drawn(name: str) -> str:
+    return f"shown by the widget: {name}"

@@ -4,6 +4,8 @@ import { colouring, SHADES } from "./paint.js";
 import { allHeads } from "./heads.js";
 import { button, element } from "./dom.js";
 
+export const COLOURINGS = { head: "head", group: "key/value group", activation: "activation" };
+
 export function chips(meta, view, dark, change) {
   const scheme = meta.schemes[dark ? "dark" : "light"];
   const size = meta.heads / meta.groups;
@@ -46,12 +48,11 @@ export function chips(meta, view, dark, change) {
 }
 
 export function colourChoice(meta, view, change) {
-  const names = { head: "head", group: "key/value group", activation: "activation" };
   const options = ["head", ...(meta.groups < meta.heads ? ["group"] : []), ...meta.columns.map((column) => column.name), "activation"];
   const select = element(
     "select",
     { "aria-label": "Colour by", onchange: (event) => change({ colour: event.target.value, focus: null }) },
-    ...options.map((name) => element("option", { value: name, selected: name === view.colour }, names[name] ?? name)),
+    ...options.map((name) => element("option", { value: name, selected: name === view.colour }, COLOURINGS[name] ?? name)),
   );
   return element("div", { class: "part" }, element("label", { class: "title" }, element("span", {}, "Colour by")), select);
 }

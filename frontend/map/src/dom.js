@@ -14,3 +14,10 @@ export function element(tag, properties = {}, ...children) {
 export function button(text, title, onclick, extra = {}) {
   return element("button", { type: "button", title, onclick, ...extra }, text);
 }
+
+export function svgElement(tag, attributes = {}, text = "") {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, typeof value === "number" ? String(Math.round(value * 10) / 10) : value);
+  made.textContent = text;
+  return made;
+}

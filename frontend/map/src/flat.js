@@ -5,6 +5,7 @@ import { rgb } from "./paint.js";
 export class FlatMap {
   constructor(box, perHead) {
     this.perHead = perHead;
+    this.movable = false;
     this.canvas = document.createElement("canvas");
     this.canvas.className = "canvas flat";
     box.append(this.canvas);
@@ -12,26 +13,30 @@ export class FlatMap {
     this.size = [width, height];
   }
 
-  async draw(map, painted, paper, meta, view, ink) {
-    this.last = [map, painted, paper, meta, view, ink];
+  async draw(...what) {
+    this.last = what;
     const [width, height] = this.size;
-    const ratio = window.devicePixelRatio || 1;
-    this.canvas.width = Math.round(width * ratio);
-    this.canvas.height = Math.round(height * ratio);
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${height}px`;
-    const context = this.canvas.getContext("2d");
+    this.drawOn(this.canvas, window.devicePixelRatio || 1, ...what);
+    this.canvas.dataset.drawn = String(Number(this.canvas.dataset.drawn ?? 0) + 1);
+  }
+
+  drawOn(canvas, ratio, map, painted, paper, meta, view, ink) {
+    const [width, height] = this.size;
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(height * ratio);
+    const context = canvas.getContext("2d");
     context.fillStyle = paper;
-    context.fillRect(0, 0, this.canvas.width, this.canvas.height);
+    context.fillRect(0, 0, canvas.width, canvas.height);
     this.cells = this.perHead ? cellsOf(width, height, meta.heads) : [square(0, 0, width, height, 8)];
     const shown = painted.colours.map(rgb);
     this.cells.forEach((cell, head) => {
       const side = Math.max(8, Math.floor(cell.side * ratio));
-      const image = densityImage(map, painted, shown, rgb(paper), side, meta.heads, this.perHead ? head : -1);
+      const image = densityImage(map, painted, shown, rgb(paper), side, ratio, meta.heads, this.perHead ? head : -1);
       context.putImageData(image, Math.round(cell.x * ratio), Math.round(cell.y * ratio));
     });
     if (this.perHead) this.label(context, ratio, view, ink);
-    this.canvas.dataset.drawn = String(Number(this.canvas.dataset.drawn ?? 0) + 1);
   }
 
   label(context, ratio, view, ink) {
@@ -50,6 +55,18 @@ export class FlatMap {
     return cell ? [cell.x, cell.y, cell.x + cell.side, cell.y + cell.side] : null;
   }
 
+  // Where each head's map lies.
+  places(heads) {
+    const place = (cell) => [cell.x, cell.y, cell.x + cell.side, cell.y + cell.side];
+    return this.cells ? Array.from({ length: heads }, (_, head) => place(this.cells[this.perHead ? head : 0])) : null;
+  }
+
+  async picture(scale) {
+    const sheet = document.createElement("canvas");
+    this.drawOn(sheet, scale, ...this.last);
+    return sheet;
+  }
+
   // In a small map only its own head's points can be picked.
   headAt(x, y) {
     if (!this.perHead) return -1;
@@ -60,8 +77,6 @@ export class FlatMap {
     this.size = [width, height];
     if (this.last) this.draw(...this.last);
   }
-
-  reset() {}
 
   destroy() {
     this.canvas.remove();
@@ -87,7 +102,7 @@ function cellsOf(width, height, heads) {
 
 // A pixel has the colour of what was painted last on it: ground, then points, then lit ones. In the density image the
 // more points fall on a pixel, the further it is from the paper.
-function densityImage(map, painted, colours, paper, side, heads, only) {
+function densityImage(map, painted, colours, paper, side, ratio, heads, only) {
   const image = new ImageData(side, side);
   const counts = new Uint16Array(side * side);
   const layer = new Uint16Array(side * side);
@@ -100,7 +115,7 @@ function densityImage(map, painted, colours, paper, side, heads, only) {
     const category = own ? painted.category[point] : 0;
     const x = Math.floor((map.x[point] * (side - 1)) / 65535);
     const y = side - 1 - Math.floor((map.y[point] * (side - 1)) / 65535);
-    const reach = own && few && rank(category) > 0 ? (rank(category) === 2 && painted.strong < 4_000 ? 2 : 1) : 0;
+    const reach = own && few && rank(category) > 0 ? Math.round(ratio * (rank(category) === 2 && painted.strong < 4_000 ? 2 : 1)) : 0;
     for (let dy = -reach; dy <= reach; dy += 1) {
       for (let dx = -reach; dx <= reach; dx += 1) {
         if (dx * dx + dy * dy > reach * reach || x + dx < 0 || x + dx >= side || y + dy < 0 || y + dy >= side) continue;

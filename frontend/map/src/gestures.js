@@ -1,48 +1,58 @@
 // Hover, click, lasso and box on a layer above the drawing: no gesture redraws the points.
 
-import { element } from "./dom.js";
+import { element, svgElement } from "./dom.js";
+import { fingers } from "./touch.js";
 
-const NEAR = 9; // pixels
+// Pixels: how near to a point a pointer must be, and how far it may move and still click.
+const NEAR = { mouse: 9, touch: 18 };
+const STILL = { mouse: 4, touch: 10 };
 
 export function listen(stage, ask) {
   const { layer, svg, tip } = stage;
-  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  const path = svgElement("path");
   svg.append(path);
   let drawn = null;
   let down = null;
+  const touch = fingers(layer, ask, () => {
+    [drawn, down] = [null, null];
+    path.setAttribute("d", "");
+  });
 
   const at = (event) => {
     const box = layer.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
   };
   const toMap = ([x, y], place) => [((x - place[0]) / (place[2] - place[0])) * 65535, ((place[3] - y) / (place[3] - place[1])) * 65535];
-  const pick = (position) => {
+  const kind = (event) => (event.pointerType === "touch" ? "touch" : "mouse");
+  const pick = (position, near) => {
     const place = ask.place(...position);
     if (!place) return -1;
-    return ask.nearest(...toMap(position, place), (NEAR / (place[2] - place[0])) * 65535, position);
+    return ask.nearest(...toMap(position, place), (near / (place[2] - place[0])) * 65535, position);
   };
   const hide = () => {
     tip.hidden = true;
     stage.ring.style.display = "none";
   };
 
-  const hover = (event) => {
-    const position = at(event);
-    const point = pick(position);
-    layer.style.cursor = point >= 0 && ask.mode() === "pan" ? "pointer" : "";
-    if (point < 0) return hide();
-    const { title, meta, spot } = ask.describe(point, position);
+  const show = (point, near = null) => {
+    const { title, meta, spot } = ask.describe(point);
+    const [x, y] = near ?? spot;
     tip.replaceChildren(element("div", { class: "tip-title" }, title), element("div", { class: "tip-meta" }, meta));
     tip.hidden = false;
-    const width = layer.clientWidth;
-    const left = Math.min(Math.max(4, position[0] + 14), Math.max(4, width - tip.offsetWidth - 4));
-    const below = position[1] + 18 + tip.offsetHeight < layer.clientHeight;
+    const left = Math.min(Math.max(4, x + 14), Math.max(4, layer.clientWidth - tip.offsetWidth - 4));
+    const below = y + 18 + tip.offsetHeight < layer.clientHeight;
     tip.style.left = `${left}px`;
-    tip.style.top = `${below ? position[1] + 16 : position[1] - tip.offsetHeight - 10}px`;
+    tip.style.top = `${below ? y + 16 : y - tip.offsetHeight - 10}px`;
     stage.ring.style.display = "";
     stage.ring.setAttribute("cx", spot[0]);
     stage.ring.setAttribute("cy", spot[1]);
-    return undefined;
+  };
+  const hover = (event) => {
+    const position = at(event);
+    const point = pick(position, NEAR.mouse);
+    layer.style.cursor = point >= 0 && ask.mode() === "pan" ? "pointer" : "";
+    if (point < 0) hide();
+    else show(point, position);
   };
 
   const outline = () => {
@@ -51,7 +61,7 @@ export function listen(stage, ask) {
   };
 
   layer.addEventListener("pointerdown", (event) => {
-    if (event.button) return;
+    if (event.button || (kind(event) === "touch" && touch.several())) return;
     down = at(event);
     if (ask.mode() === "pan") return;
     event.preventDefault();
@@ -65,13 +75,13 @@ export function listen(stage, ask) {
     hide();
   });
   // The library pans on these; while an area is drawn it must not.
-  for (const kind of ["mousedown", "touchstart"]) {
-    layer.addEventListener(kind, (event) => ask.mode() !== "pan" && event.stopPropagation(), true);
+  for (const name of ["mousedown", "touchstart"]) {
+    layer.addEventListener(name, (event) => ask.mode() !== "pan" && event.stopPropagation(), true);
   }
   layer.addEventListener("pointermove", (event) => {
     if (!drawn) {
-      if (!event.buttons) hover(event);
-      else hide();
+      if (event.buttons) hide();
+      else if (kind(event) === "mouse") hover(event);
       return;
     }
     const position = at(event);
@@ -93,13 +103,15 @@ export function listen(stage, ask) {
     }
     if (!start || event.type !== "pointerup") return undefined;
     const position = at(event);
-    if (Math.hypot(position[0] - start[0], position[1] - start[1]) > 4) return undefined;
-    return ask.click(pick(position));
+    if (Math.hypot(position[0] - start[0], position[1] - start[1]) > STILL[kind(event)]) return undefined;
+    const point = pick(position, NEAR[kind(event)]);
+    if (point >= 0 && kind(event) === "touch") show(point); // a finger cannot hover
+    return ask.click(point);
   };
   layer.addEventListener("pointerup", finish);
   layer.addEventListener("pointercancel", finish);
-  layer.addEventListener("pointerleave", () => !drawn && hide());
-  return { hide };
+  layer.addEventListener("pointerleave", (event) => !drawn && kind(event) === "mouse" && hide());
+  return { hide, show };
 }
 
 function boxOf(drawn) {

@@ -2,9 +2,11 @@
 // neither redraws a single point.
 
 import createScatterplot, { createSpatialIndex } from "regl-scatterplot";
+import { limited, WHOLE } from "./camera.js";
 import { layers } from "./paint.js";
 
 const MANY = 100_000;
+const DISTANCE = 1.06; // of the camera, for the whole map
 
 export function hasWebGL() {
   try {
@@ -17,6 +19,7 @@ export function hasWebGL() {
 
 export class GlMap {
   constructor(box, onMove, count) {
+    this.movable = true;
     this.canvas = document.createElement("canvas");
     this.canvas.className = "canvas";
     box.append(this.canvas);
@@ -36,9 +39,10 @@ export class GlMap {
       deselectOnEscape: false,
       showReticle: false,
       pointScaleMode: "asinh",
-      cameraDistance: 1.06,
+      cameraDistance: DISTANCE,
     });
-    this.plot.subscribe("view", onMove);
+    // Told within the frame that is drawn, so that what lies over the map moves with it.
+    this.plot.subscribe("drawing", () => !this.exporting && onMove(this));
     // Its own search for the point under the pointer finds nothing: ours needs no redraw, and prefers lit points.
     this.nothing = createSpatialIndex([[1e6, 1e6]]).then((index) => index.data ?? index);
     this.queue = Promise.resolve();
@@ -88,17 +92,61 @@ export class GlMap {
 
   // [left, top, right, bottom] of the whole map in pixels of the canvas.
   place() {
-    if (!this.drawnOnce) return null;
+    if (!this.drawnOnce || this.exporting) return null;
     const [low, high] = [0, 1].map((corner) => this.plot.getScreenPosition(corner));
     return low && high ? [low[0], high[1], high[0], low[1]] : null;
   }
 
-  resize(width, height) {
-    this.plot.set({ width, height });
+  // Where each head's map lies: all on one.
+  places(heads) {
+    const place = this.place();
+    return place && Array.from({ length: heads }, () => place);
   }
 
-  reset() {
-    this.plot.reset();
+  camera() {
+    const [x, y] = this.plot.get("cameraTarget");
+    return { x: (x + 1) / 2, y: (y + 1) / 2, zoom: DISTANCE / this.plot.get("cameraDistance") };
+  }
+
+  lookAt(camera) {
+    const { x, y, zoom } = limited(camera ?? WHOLE);
+    this.plot.zoomToLocation([2 * x - 1, 2 * y - 1], DISTANCE / zoom);
+  }
+
+  pan(dx, dy) {
+    const place = this.place();
+    if (!place) return;
+    const { x, y, zoom } = this.camera();
+    this.lookAt({ x: x - dx / (place[2] - place[0]), y: y + dy / (place[3] - place[1]), zoom });
+  }
+
+  // What is at a place of the screen stays there.
+  zoom(factor, left, top) {
+    const place = this.place();
+    if (!place) return;
+    const before = this.camera();
+    const { zoom } = limited({ ...before, zoom: before.zoom * factor });
+    const [x, y] = [(left - place[0]) / (place[2] - place[0]), (place[3] - top) / (place[3] - place[1])];
+    const share = before.zoom / zoom;
+    this.lookAt({ x: x + (before.x - x) * share, y: y + (before.y - y) * share, zoom });
+  }
+
+  // Drawn once more, larger; then as before.
+  picture(scale) {
+    const made = this.queue.then(async () => {
+      this.exporting = true; // until then nothing may ask where the map is
+      const image = await this.plot.export({ scale: scale / (window.devicePixelRatio || 1) }).finally(() => { this.exporting = false; });
+      const sheet = document.createElement("canvas");
+      [sheet.width, sheet.height] = [image.width, image.height];
+      sheet.getContext("2d").putImageData(image, 0, 0);
+      return sheet;
+    });
+    this.queue = made.catch((error) => console.error(error));
+    return made;
+  }
+
+  resize(width, height) {
+    this.plot.set({ width, height });
   }
 
   destroy() {

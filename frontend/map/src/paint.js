@@ -86,6 +86,16 @@ export function rgb(colour) {
   return numbers.slice(0, 3).map(Number);
 }
 
+// The theme's colours, which Streamlit gives as variables.
+export function themeOf(root) {
+  const style = getComputedStyle(root);
+  const paper = mix(style.getPropertyValue("--st-background-color") || "#ffffff", "#000000", 0);
+  const ink = mix(style.getPropertyValue("--st-text-color") || "#111111", "#000000", 0);
+  const [r, g, b] = rgb(paper);
+  const dark = r * 0.3 + g * 0.59 + b * 0.11 < 128;
+  return { paper, ink, dark, ground: mix(paper, ink, dark ? 0.15 : 0.12), font: style.fontFamily };
+}
+
 export function mix(one, other, share) {
   const [a, b] = [rgb(one), rgb(other)];
   return `#${a.map((v, i) => Math.round(v * (1 - share) + b[i] * share).toString(16).padStart(2, "0")).join("")}`;

@@ -11,7 +11,7 @@ export default function (component) {
   chart.show(data);
 }
 
-const WIDEST_CELL = 40, CLICK_MOVES = 4, FULL_GAP = 4;
+const WIDEST_CELL = 40, CLICK_MOVES = { mouse: 4, touch: 10 }, FULL_GAP = 4;
 const LEVEL = 76, UPRIGHT = 13; // widths that a topic's name needs, in pixels
 
 class HeatMap {
@@ -161,7 +161,7 @@ class HeatMap {
     this.note.textContent = shared > 1.05
       ? `About ${shared < 3 ? shared.toFixed(1) : Math.round(shared)} documents share a pixel, which shows their mean; zoom in to tell them apart.`
       : matchMedia("(pointer: coarse)").matches
-        ? "Tap a cell to read its document; + zooms, dragging moves."
+        ? "Tap a cell to read its document; two fingers zoom, dragging moves."
         : "Ctrl + wheel zooms, dragging moves, arrow keys go from cell to cell.";
     this.placeTopics();
     this.draw();
@@ -270,21 +270,33 @@ class HeatMap {
   }
 
   listen(canvas, panel) {
-    let down = null;
+    const fingers = new Map(); // pointer → x; up and down is the page's, to scroll
+    let down = null, pinched = false;
     const place = (event) => {
       const box = canvas.getBoundingClientRect();
       return { x: event.clientX - box.left, y: event.clientY - box.top };
     };
+    const pinch = (event) => {
+      const before = [...fingers.values()];
+      fingers.set(event.pointerId, place(event).x);
+      const now = [...fingers.values()], middle = (now[0] + now[1]) / 2;
+      this.panTo(this.offset + (before[0] + before[1]) / 2 - middle);
+      this.zoomBy(Math.max(8, Math.abs(now[0] - now[1])) / Math.max(8, Math.abs(before[0] - before[1])), middle);
+    };
     canvas.addEventListener("pointerdown", (event) => {
       if (event.button) return;
-      down = { x: event.clientX, y: event.clientY, offset: this.offset, moved: false };
+      if (event.pointerType === "touch") fingers.set(event.pointerId, place(event).x);
+      pinched = fingers.size > 1;
+      down = pinched ? null : { x: event.clientX, y: event.clientY, offset: this.offset, moved: false };
       canvas.setPointerCapture(event.pointerId);
       this.hideTip();
     });
     canvas.addEventListener("pointermove", (event) => {
+      if (fingers.size === 2 && fingers.has(event.pointerId)) return pinch(event);
+      if (pinched && event.pointerType === "touch") return; // the finger that is left over
       if (down) {
         const dx = event.clientX - down.x;
-        if (Math.hypot(dx, event.clientY - down.y) > CLICK_MOVES) down.moved = true;
+        if (Math.hypot(dx, event.clientY - down.y) > CLICK_MOVES[event.pointerType === "touch" ? "touch" : "mouse"]) down.moved = true;
         if (down.moved) this.panTo(down.offset - dx);
         canvas.classList.toggle("moving", down.moved && this.zoom > 1);
         return;
@@ -293,14 +305,18 @@ class HeatMap {
       if (cell) this.tell({ panel, ...cell }, x, false);
       else this.hideTip();
     });
-    canvas.addEventListener("pointerup", (event) => {
+    const lift = (event) => {
+      fingers.delete(event.pointerId);
+      canvas.classList.remove("moving");
       const clicked = down && !down.moved;
       down = null;
-      canvas.classList.remove("moving");
-      const { x, y } = place(event), cell = clicked && this.at(x, y);
+      return clicked;
+    };
+    canvas.addEventListener("pointerup", (event) => {
+      const { x, y } = place(event), cell = lift(event) && this.at(x, y);
       if (cell) this.pickCell({ panel, ...cell });
     });
-    canvas.addEventListener("pointercancel", () => { down = null; });
+    canvas.addEventListener("pointercancel", lift);
     canvas.addEventListener("pointerleave", () => { if (!down) this.hideTip(); });
     canvas.addEventListener("wheel", (event) => {
       const sideways = event.shiftKey ? event.deltaX || event.deltaY : event.deltaX;

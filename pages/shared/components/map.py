@@ -21,7 +21,7 @@ _feed = st.components.v2.component("headscope_map_feed", js=(_HERE / "map_feed.j
 
 @dataclass(frozen=True)
 class MapEvent:
-    """What the browser said: what was chosen (``area``, ``doc``, ``heads``, ``colour``), or which map it lacks."""
+    """What the browser said: what was chosen (``area``, ``doc``, and the rest of its view), or which map it lacks."""
 
     picked: Mapping[str, Any] | None
     wanted: str | None

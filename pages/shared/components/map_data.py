@@ -16,6 +16,7 @@ import streamlit as st
 
 from core.palette import activation_colours, group_colours, head_colours, ramp_colours, topic_colours
 from core.results import read_map, read_topics
+from core.stages import STAGES
 from core.store import Run
 from pages.shared.data import RunState, documents
 from pages.shared.text import shortened
@@ -70,6 +71,7 @@ def message(state: RunState, stage: int, found: np.ndarray | None, known: set[st
         "base": base,
         "key": key,
         "stage": stage,
+        "stage_name": STAGES[stage].name,
         "heads": shape.heads,
         "groups": shape.kv_heads,
         "low": drawn.low,
