@@ -8,10 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import SLOW, settle
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
-
-from tests.conftest import SLOW, settle
 
 pytestmark = pytest.mark.browser
 
