@@ -16,6 +16,7 @@ from core.stages import STAGES
 from pages.explore.head_profile_figures import GRID, bars, figure_table, interval, number
 from pages.explore.head_profile_parts import LINKED, Shown, evidence
 from pages.shared import show
+from pages.shared.circular import circular_mark
 from pages.shared.data import RunState, labels, own_similarity, runs, tables, topics
 from pages.shared.empty_states import no_labels
 from pages.shared.glossary import why
@@ -128,7 +129,8 @@ def _lines(shown: Sequence[Shown]) -> list[tuple[str, list[str]]]:
         found.append(("Role", [safe(role) for role in roles]))
         for label, name in (("Mean similarity", "mean"), ("Selectivity", "selectivity"), ("Alignment", "alignment")):
             found.append((label, [_cell(row, name) for row in rows]))
-        found.append(("Topic match, top 1", [_cell(one.topic_match(one.head), "rate") for one in shown]))
+        mark = next((mark for one in shown if (mark := circular_mark(one.tables))), "")
+        found.append((f"Topic match, top 1{mark}", [_cell(one.topic_match(one.head), "rate") for one in shown]))
     found.append(("Probe recall", [_cell(one.probe(one.head), "value") for one in shown]))
     found.append(("Activation", [_cell(row, "activation") for row in rows]))
     return found
