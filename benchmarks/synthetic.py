@@ -31,10 +31,11 @@ def write_run(
     part_size: int = 1_000,
     stages: tuple[int, ...] = (1, 2, 3),
     dtype: str = "float16",
+    texts: list[str] | None = None,
 ) -> Run:
     """A finished run; ``vectors(stage, first, count)`` gives ``[doc, width]`` of the documents from ``first`` on."""
     run, count = Run(cache, name), len(labels)
-    ids, texts = [f"d{doc}" for doc in range(count)], [f"Document {doc}." for doc in range(count)]
+    ids, texts = [f"d{doc}" for doc in range(count)], texts or [f"Document {doc}." for doc in range(count)]
     for number, first in enumerate(range(0, count, part_size)):
         docs = np.arange(first, min(first + part_size, count), dtype=np.int32)
         digest = part_digest(EMBEDDED, ((ids[doc], texts[doc]) for doc in docs))

@@ -67,6 +67,13 @@ def shares(hits: np.ndarray, weights: np.ndarray | None = None, seed: int = 0) -
     )
 
 
+def percentiles(value: np.ndarray, drawn: np.ndarray) -> Interval:
+    """The interval of any statistic: the percentiles of ``drawn[resample, …]``; resamples that have none are NaN."""
+    if np.isnan(drawn).all():
+        return Interval(value, np.full_like(value, np.nan), np.full_like(value, np.nan))
+    return Interval(value, *np.nanpercentile(drawn, [_LOW, _HIGH], axis=0))
+
+
 def moved_back(value: np.ndarray, drawn: np.ndarray) -> Interval:
     """The interval of a statistic that resampling inflates: the percentiles of ``drawn[resample, …]``, moved back."""
     low, high = np.nanpercentile(drawn, [_LOW, _HIGH], axis=0)

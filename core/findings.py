@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from core.labels import CIRCULAR_NOTE
 from core.probe import BY_DOCUMENT, BY_SAMPLE
 from core.report import Row, Tables, TopicMerges, mean_redundancy, most_redundant
 from core.slices import HEADS, RANDOM
@@ -50,7 +51,7 @@ def _where_to_extract(tables: Tables) -> Iterator[Finding]:
         )
     yield Finding(
         "stage",
-        sentence,
+        sentence + _circular(tables),
         "; ".join(
             f"stage {stage}: {_share(known[stage], 'heads')} (random slices {known[stage]['random']:.1%}, "
             f"chance {known[stage]['chance']:.1%})"
@@ -100,7 +101,7 @@ def _pooling(tables: Tables) -> Iterator[Finding]:
             said = "naive pooling of heads does neither better nor worse than the full embedding, within the intervals"
         yield Finding(
             "pooling",
-            f"At stage {stage} {said}.",
+            f"At stage {stage} {said}.{_circular(tables)}",
             f"full {_share(full)}, "
             + ", ".join(f"{row['method']} {_share(row)}" for row in pools)
             + f"; best single head {best['head']} {_share(best)}; chance {full['chance']:.1%}",
@@ -184,6 +185,20 @@ def _missing(tables: Tables) -> Iterator[Finding]:
         )
 
 
+def _labelled_by_itself(tables: Tables) -> Iterator[Finding]:
+    if tables.labelled and tables.labels.circular:
+        yield Finding(
+            "circular",
+            f"{CIRCULAR_NOTE} Label the documents by another source to learn how well it finds topics.",
+            f"{tables.labelled:,} of {tables.manifest.corpus['documents']:,} documents are labelled so",
+        )
+
+
+def _circular(tables: Tables) -> str:
+    """For the end of a sentence about topic match."""
+    return " (Circular: the labels are the nearest topics themselves.)" if tables.labels.circular else ""
+
+
 def _merging(merges: TopicMerges) -> Finding:
     agreed = merges.agreement
     return Finding(
@@ -198,6 +213,7 @@ def _merging(merges: TopicMerges) -> Finding:
 
 _ABOUT: tuple[Callable[[Tables], Iterator[Finding]], ...] = (
     _missing,
+    _labelled_by_itself,
     _where_to_extract,
     _separation,
     _selectivity,

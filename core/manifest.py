@@ -17,7 +17,11 @@ from core.shape import ModelShape
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the job: ``state`` is 'running' until it has ended well, then 'done'."""
+    """One step of the job: ``state`` is 'running' until it has ended well, then 'done'.
+
+    It is 'outdated' once a step before it has changed what it was made from: its files are whole, but not of this run
+    as it is now.
+    """
 
     fingerprint: str
     state: str
@@ -57,6 +61,11 @@ class Manifest:
         """Whether ``step`` has ended well, and from the inputs of that fingerprint if one is given."""
         record = self.steps.get(step)
         return record is not None and record.state == "done" and fingerprint in (None, record.fingerprint)
+
+    def is_outdated(self, step: str, fingerprint: str | None = None) -> bool:
+        """Whether ``step`` had ended well, from the inputs of that fingerprint, when a step before it was done anew."""
+        record = self.steps.get(step)
+        return record is not None and record.state == "outdated" and fingerprint in (None, record.fingerprint)
 
     def with_step(self, name: str, step: Step) -> Manifest:
         return replace(self, steps={**self.steps, name: step})

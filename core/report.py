@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from core import study
+from core.labels import LabelFacts, label_facts
 from core.manifest import Manifest
 from core.merging import STUDY_GROUPS, Agreement, Merges, agreement, suggest_merges, topic_similarity
 from core.probe import SPLITS
@@ -38,6 +39,11 @@ class Tables:
     @property
     def labelled(self) -> int:
         return int(self.manifest.steps["analyse"].counts["labelled"])
+
+    @property
+    def labels(self) -> LabelFacts:
+        """Where the labels come from that these figures are of."""
+        return label_facts(self.manifest)
 
 
 def read_tables(run: Run) -> Tables:
@@ -86,6 +92,13 @@ def as_json(tables: Tables) -> dict[str, Any]:
         "model": tables.manifest.model["name"],
         "documents": tables.manifest.corpus["documents"],
         "labelled": tables.labelled,
+        "labels": {
+            "source": tables.labels.source,
+            "model": tables.labels.model,
+            "circular": tables.labels.circular,
+            "labelled": tables.labelled,
+            "unlabelled": tables.manifest.corpus["documents"] - tables.labelled,
+        },
         "centred": bool(tables.manifest.steps["analyse"].options.get("centre", False)),
         "study": {"citation": study.CITATION, "probe": study.PROBE_ACCURACY, "topic_match": study.TOPIC_MATCH},
         "probe": {stage: _probe(tables, stage) for stage in stages},

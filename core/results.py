@@ -1,4 +1,4 @@
-"""Reading what the steps ``analyse`` and ``project`` have left in a run."""
+"""Reading what the steps ``label``, ``analyse`` and ``project`` have left in a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from core.errors import Mistake
 from core.manifest import Manifest
 from core.place import Placer
-from core.schema import ANALYSIS, MAP, check_schema, read_schema, similarity_schema, topics_schema
+from core.schema import ANALYSIS, LABELS, MAP, check_schema, read_schema, similarity_schema, topics_schema
 from core.similarity import own, unit
 from core.store import Run
 
@@ -44,6 +44,11 @@ def read_topics(run: Run, original: bool = False) -> Topics:
         table["documents"].to_numpy(),
         {stage: _matrix(table[f"stage_{stage}"].combine_chunks()) for stage in manifest.stages},
     )
+
+
+def read_labels(run: Run, source: str) -> pa.Table:
+    """What one source of labels says about every document, in order of ``doc``."""
+    return _read(run.labels_path(source), LABELS, f"python -m precompute label {run.name} --labels {source} --again")
 
 
 def read_similarity(run: Run, stage: int, topics: int) -> Iterator[np.ndarray]:

@@ -33,6 +33,16 @@ DOCUMENTS = pa.schema(
 STAGED_DOCUMENTS = DOCUMENTS.append(pa.field("extra", pa.string(), nullable=False))
 """While a run is being made: the corpus's own columns as one JSON object, for their types are not known yet."""
 
+LABELS = pa.schema(
+    [
+        pa.field("doc", pa.int32(), nullable=False),
+        pa.field("topic", pa.string()),
+        pa.field("score", pa.float32()),
+        pa.field("reason", pa.string()),
+    ]
+)
+"""``labels/<source>.parquet``: every document, in order; without a topic there is a reason, and only then."""
+
 EXTRA_TYPES: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),
     "integer": pa.int64(),

@@ -95,6 +95,9 @@ class Run:
     def parts(self, stage: int) -> list[Path]:
         return sorted(self.part_path(stage, 0).parent.glob("part-*.parquet"))
 
+    def labels_path(self, source: str) -> Path:
+        return self.folder / "labels" / f"{source}.parquet"
+
     @property
     def topics_path(self) -> Path:
         return self.folder / "topics.parquet"

@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import pyarrow as pa
+
+from core.labels import COLUMN
 from core.manifest import Manifest
 from core.probe import SAMPLES, can_probe, choose_samples
 from core.results import labels_of, read_topics
@@ -45,15 +48,21 @@ def run(config: AnalyseConfig, progress: Progress | None = None) -> StepResult:
     target = open_run(config.cache, config.run)
     with target.lock():
         manifest = embedded(target)
-        names = target.documents(["topic"])["topic"].to_pylist()
-        topics = choose_topics(config.topics, names)
-        inputs = _inputs(config, manifest, topics, names)
+        documents = target.documents(["topic", "label_source"])
+        names, source = documents["topic"].to_pylist(), _source(documents["label_source"])
+        topics = _topics(config.topics, manifest, names)
+        inputs = _inputs(config, manifest, topics, names, source)
         paths = [target.similarity_path(stage) for stage in manifest.stages]
         paths += [target.analysis_path(name) for name in TABLES]
         if up_to_date(manifest, "analyse", inputs, paths) and not config.again:
             return StepResult(manifest, skipped=True)
+        if manifest.is_outdated("analyse", inputs) and not config.again and _all_made(paths, inputs):
+            # Other labels came, and went again before they were analysed.
+            manifest = manifest.with_step("analyse", replace(manifest.steps["analyse"], state="done"))
+            target.write_manifest(manifest)
+            return StepResult(manifest, skipped=True)
         try:
-            return _analyse(target, config, manifest, inputs, topics, names, Meter("analyse", progress))
+            return _analyse(target, config, manifest, inputs, topics, names, source, Meter("analyse", progress))
         finally:
             progress.close()
 
@@ -65,6 +74,7 @@ def _analyse(
     inputs: str,
     topics: Sequence[str],
     names: Sequence[str | None],
+    source: str | None,
     meter: Meter,
 ) -> StepResult:
     samples = None
@@ -72,7 +82,7 @@ def _analyse(
         samples = choose_samples(len(names), manifest.shape.heads, config.probe_samples, config.seed)
     meter.at(0, "embedding the topics' names")
     write_topics(target, manifest, topics, names, config.model)
-    record = StepRecord(target, "analyse", manifest, inputs, _options(config), meter.seconds)
+    record = StepRecord(target, "analyse", manifest, inputs, _options(config, source), meter.seconds)
     meter.restart()
     labels = labels_of(names, topics)
     vectors = read_topics(target).vectors
@@ -128,21 +138,47 @@ def _fragment(staging: Path, stage: int, name: str) -> Path:
     return staging / f"stage={stage}" / f"{name}.parquet"
 
 
-def _inputs(config: AnalyseConfig, manifest: Manifest, topics: Sequence[str], names: Sequence[str | None]) -> str:
+def _all_made(paths: Sequence[Path], inputs: str) -> bool:
+    return all(digest_of(path) == inputs for path in paths)
+
+
+def _source(column: pa.ChunkedArray) -> str | None:
+    """The labels' source; None where no document has a label."""
+    return next((name for name in column.unique().to_pylist() if name is not None), None)
+
+
+def _topics(asked: str, manifest: Manifest, names: Sequence[str | None]) -> tuple[str, ...]:
+    """Unless asked for others, those that the labels were chosen from: a topic that nobody got is one, too."""
+    label = manifest.steps.get("label")
+    listed = tuple(label.options.get("topics", ())) if label is not None else ()
+    if asked == AUTO and listed and {name for name in names if name is not None} <= set(listed):
+        return listed
+    return choose_topics(asked, names)
+
+
+def _inputs(
+    config: AnalyseConfig, manifest: Manifest, topics: Sequence[str], names: Sequence[str | None], source: str | None
+) -> str:
     labels = hashlib.sha256("\0".join("" if name is None else f"={name}" for name in names).encode()).hexdigest()
     return fingerprint(
         {
             "algorithm": ALGORITHM,
             "embed": manifest.steps["embed"].fingerprint,
             "labels": labels,
+            **({"label_source": source} if source not in (COLUMN, None) else {}),
             "topics": list(topics),
             "settings": [config.centre, config.probe_samples, config.seed],
         }
     )
 
 
-def _options(config: AnalyseConfig) -> dict[str, object]:
-    """What was asked for, without the defaults."""
-    asked = {"centre": config.centre, "probe_samples": config.probe_samples, "seed": config.seed}
-    defaults = {"centre": False, "probe_samples": SAMPLES, "seed": 0}
+def _options(config: AnalyseConfig, source: str | None) -> dict[str, object]:
+    """What was asked for and whose labels there were, without the defaults."""
+    asked: dict[str, object] = {
+        "centre": config.centre,
+        "probe_samples": config.probe_samples,
+        "seed": config.seed,
+        "label_source": source or COLUMN,
+    }
+    defaults = {"centre": False, "probe_samples": SAMPLES, "seed": 0, "label_source": COLUMN}
     return {key: value for key, value in asked.items() if value != defaults[key]}

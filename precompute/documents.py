@@ -1,4 +1,4 @@
-"""From the documents of all parts to documents.parquet, with the corpus's own columns in types of their own."""
+"""documents.parquet: made from the documents of all parts, read a few texts at a time, given other labels."""
 
 from __future__ import annotations
 
@@ -7,11 +7,59 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from core.errors import Mistake
 from core.files import replacing
 from core.schema import DIGEST, documents_schema
 from core.store import Run
+
+_TEXTS = 128
+"""Texts that are read at a time; of a megabyte each they still fit."""
+
+
+def texts(run: Run) -> Iterator[str]:
+    """The documents' texts in order, never all of them in memory."""
+    try:
+        # With a buffer size pages are read as they are needed, not whole column chunks.
+        with pq.ParquetFile(run.documents_path, buffer_size=2**20, page_checksum_verification=True) as file:
+            for batch in file.iter_batches(_TEXTS, columns=["text"]):
+                yield from batch["text"].to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        raise Mistake(f"documents.parquet is damaged. Rebuild it with '{run.rebuild}'.") from error
+
+
+def has_labels(run: Run, labels: pa.Table, source: str) -> bool:
+    """Whether documents.parquet has these labels (core.schema.LABELS) already."""
+    before = run.documents(["topic", "label_source", "label_score"])
+    return all(before[name].equals(column) for name, column in _label_columns(labels, source).items())
+
+
+def relabel(run: Run, labels: pa.Table, source: str) -> None:
+    """Gives documents.parquet the topics and scores of ``labels``, a row group at a time.
+
+    All other columns stay, and so does the digest of what the file was made from.
+    """
+    after = _label_columns(labels, source)
+    with pq.ParquetFile(run.documents_path, page_checksum_verification=True) as file:
+        schema, first = file.schema_arrow, 0
+        with (
+            replacing(run.documents_path) as temporary,
+            pq.ParquetWriter(temporary, schema, compression="zstd", write_page_checksum=True) as writer,
+        ):
+            for group in range(file.num_row_groups):
+                table = file.read_row_group(group)
+                for name, column in after.items():
+                    place = schema.get_field_index(name)
+                    table = table.set_column(place, schema.field(place), column.slice(first, len(table)))
+                writer.write_table(table)
+                first += len(table)
+
+
+def _label_columns(labels: pa.Table, source: str) -> dict[str, pa.ChunkedArray]:
+    sources = pc.if_else(pc.is_valid(labels["topic"]), pa.scalar(source), pa.scalar(None, pa.string()))
+    return {"topic": labels["topic"], "label_source": sources, "label_score": labels["score"]}
 
 
 def finish_documents(run: Run, parts: int, digest: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from core import study
 from core.findings import Finding, findings
+from core.labels import CIRCULAR_NOTE, Compared, all_compared
 from core.probe import BY_DOCUMENT, BY_SAMPLE, LEAST_DOCS
 from core.report import Row, Tables, TopicMerges, as_json, read_tables, topic_merges
 from core.slices import HEADS, RANDOM
@@ -25,10 +26,12 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
     tables = read_tables(run)
     merges = topic_merges(run, tables.manifest.stages[-1], threshold)
     said = findings(tables, merges)
+    compared = all_compared(run)
     if for_machines:
         found = {
             "run": name,
             **as_json(tables),
+            "agreement": [pair.as_json() for pair in compared],
             "topic_merges": {"stage": merges.stage, "threshold": merges.merges.threshold, "groups": merges.groups},
             "findings": [vars(finding) for finding in said],
         }
@@ -38,6 +41,7 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
             *_head(name, tables),
             *_probe(tables),
             *_topic_match(tables),
+            *_agreement(compared),
             *_maps(tables),
             *_merges(merges),
             *_findings(said),
@@ -50,6 +54,7 @@ def _head(name: str, tables: Tables) -> list[str]:
     lines = [
         f"{name}: {corpus['documents']:,} documents ({tables.labelled:,} labelled) × {model['heads']} heads on "
         f"{model['kv_heads']}, {model['name']}, layer {model['layer']}",
+        f"Labels: {tables.labels.sentence}{' – CIRCULAR, see below' if tables.labels.circular else ''}",
         f"The study: {study.CITATION}; {study.MODEL}, another corpus: its figures are for orientation.",
     ]
     if tables.manifest.steps["analyse"].options.get("centre"):
@@ -79,6 +84,8 @@ def _probe(tables: Tables) -> list[str]:
 
 def _topic_match(tables: Tables) -> list[str]:
     lines = ["", "Is the labelled topic among the nearest? (§3.5), with 95 % intervals"]
+    if tables.labels.circular:
+        lines += textwrap.wrap(CIRCULAR_NOTE, _WIDTH, initial_indent="  ", subsequent_indent="  ")
     if not tables.labelled:
         return [*lines, "  not computed: no document has a topic of the list. Label them, then run 'analyse' again."]
     header = "".join(f"{f'nearest {k}' if k > 1 else 'nearest':<24}" for k in WITHIN)
@@ -99,6 +106,19 @@ def _topic_match(tables: Tables) -> list[str]:
     first = tables.pick("topic_match", stage=tables.manifest.stages[0], slicing=HEADS, method="full")
     lines.append(f"  {'chance':<32}" + "".join(f"{row['chance']:<24.1%}" for row in first))
     lines.append(f"  {'always the most frequent':<32}" + "".join(f"{row['majority']:<24.1%}" for row in first))
+    return lines
+
+
+def _agreement(compared: list[Compared]) -> list[str]:
+    lines = ["", "Do the sources of labels agree? Cohen's kappa, with 95 % intervals"] if compared else []
+    for pair in compared:
+        lines.append(f"  {pair.sentence}")
+        found = pair.agreement
+        if found.only_first or found.only_second or found.neither:
+            lines.append(
+                f"    left out: labelled by {pair.first} alone {found.only_first:,}, by {pair.second} alone "
+                f"{found.only_second:,}, by neither {found.neither:,}"
+            )
     return lines
 
 

@@ -42,6 +42,7 @@ def _record(run: Run) -> dict[str, Any]:
                 "finished": step.finished,
                 "seconds": step.seconds,
                 "counts": dict(step.counts),
+                **({"source": step.options["source"]} if name == "label" and "source" in step.options else {}),
             }
             for name, step in manifest.steps.items()
         },
@@ -70,9 +71,15 @@ def _text(record: dict[str, Any]) -> str:
     lines.append(f"  vectors    {record['vectors']['dtype']} · {record['bytes'] / 1e6:,.1f} MB in all")
     for name, step in record["steps"].items():
         detail = (
-            f"{step['finished']}, {clock(step['seconds'])}" if step["state"] == "done" else f"since {step['started']}"
+            f"since {step['started']}"
+            if step["state"] in ("running", "stopped")
+            else f"{step['finished']}, {clock(step['seconds'])}"
         )
+        if "source" in step:
+            detail += f" · {step['source']}, {step['counts'].get('labelled', 0):,} labelled"
         lines.append(f"  {name:<10} {step['state']} · {detail}")
+        if step["state"] == "outdated":
+            lines.append(f"             labels have changed since: 'python -m precompute {name} {record['run']}'")
         if step["state"] == "stopped":
             lines.append("             start the same command again to go on")
     return "\n".join(lines)

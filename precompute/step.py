@@ -47,11 +47,11 @@ class StepRecord:
         remove_leftovers(run.folder)
         run.write_manifest(self._manifest)
 
-    def finish(self, counts: Mapping[str, int]) -> StepResult:
+    def finish(self, counts: Mapping[str, int], whole: bool = True) -> StepResult:
+        """``whole=False`` leaves it as one that was stopped: the same command goes on with it."""
         seconds = round(time.monotonic() - self._began, 3)
-        step = replace(
-            self._manifest.steps[self._name], state="done", finished=now(), seconds=seconds, counts=dict(counts)
-        )
+        ended: dict[str, Any] = {"state": "done", "finished": now()} if whole else {}
+        step = replace(self._manifest.steps[self._name], seconds=seconds, counts=dict(counts), **ended)
         manifest = self._manifest.with_step(self._name, step)
         self._run.write_manifest(manifest)
         return StepResult(manifest, skipped=False)
@@ -65,6 +65,13 @@ def embedded(run: Run) -> Manifest:
             f"The run '{run.name}' has not all its vectors yet. Start its 'embed' command again first, and let it end."
         )
     return manifest
+
+
+def outdated(manifest: Manifest, step: str) -> Manifest:
+    """``step`` was made from what has changed since; if it was done at all."""
+    if not manifest.is_done(step):
+        return manifest
+    return manifest.with_step(step, replace(manifest.steps[step], state="outdated"))
 
 
 def up_to_date(manifest: Manifest, step: str, inputs: str, paths: Iterable[Path]) -> bool:

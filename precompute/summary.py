@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from core.labels import WORDS
 from core.manifest import Manifest
 from core.presets import PRESETS
 from core.store import Run
@@ -11,6 +12,7 @@ from precompute.progress import clock
 
 if TYPE_CHECKING:
     from precompute.embed import EmbedResult
+    from precompute.label import LabelResult
 
 _LEFT_OUT = {
     "bad": "unreadable",
@@ -50,6 +52,19 @@ def step_summary(run: str, step: str, manifest: Manifest, skipped: bool) -> str:
     if skipped:
         return f"{run}: {step} is up to date. Nothing to do."
     return _SUMMARIES[step](run, manifest)
+
+
+def label_summary(run: str, result: LabelResult) -> str:
+    """Where the labels come from, how many there are, and what else is to be known."""
+    step = result.manifest.steps.get("label")
+    if step is None:
+        return f"{run}: not labelled."
+    counts, source = step.counts, step.options.get("source", "")
+    total = counts["labelled"] + counts["unlabelled"]
+    said = f"{counts['labelled']:,} of {total:,} documents labelled by {source} ({WORDS.get(source, '')})"
+    if result.skipped:
+        return f"{run}: {said}. Nothing to do."
+    return "\n".join([f"{run}: {said} in {clock(step.seconds)}.", *(f"  {note}" for note in result.notes)])
 
 
 def _analysed(run: str, manifest: Manifest) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
 import re
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,18 +16,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sklearn.metrics import cohen_kappa_score
 from streamlit.testing.v1 import AppTest
 
 from benchmarks.synthetic import PlantedTopics, write_run
+from core.labels import CIRCULAR_NOTE
 from core.merging import suggest_merges, topic_similarity
 from core.report import topic_merges
-from core.results import read_analysis, read_similarity, read_topics
+from core.results import read_analysis, read_labels, read_similarity, read_topics
 from core.shape import ModelShape
 from core.store import Run
 from core.topics import merged_into
-from pages.understand.topics_figures import counts_figure, map_figure, nearest_figure, short_names
+from pages.shared.text import plain
+from pages.understand.topics_figures import confusion_figure, counts_figure, map_figure, nearest_figure, short_names
 from precompute import analyse
+from precompute import label as label_step
 from precompute.analyse import AnalyseConfig
+from precompute.label_config import LabelConfig
 
 ROOT = Path(__file__).resolve().parent.parent
 NASTY = '<img src=x onerror="alert(1)"> **bold** [link](javascript:alert(1)) $x$'
@@ -117,6 +124,7 @@ def test_the_page_shows_all_sections_with_the_runs_figures(open_page: Callable[.
         "How near are the topics to each other?",
         "From 39 topics to 25",
         "How are the labels distributed?",
+        "Where do the labels come from?",
     ]
     wrong = mismatches(run, 1)
     labelled = sum(label is not None for label in LABELS)
@@ -205,7 +213,7 @@ def test_a_hostile_link_falls_back_with_a_notice(
     app = open_page(run.cache, **{name: value})
     assert not app.exception
     assert len(app.toast) == 1
-    assert len(app.subheader) == 5
+    assert len(app.subheader) == 6
 
 
 def test_hostile_titles_and_topics_are_shown_not_obeyed(open_page: Callable[..., AppTest], run: Run) -> None:
@@ -251,7 +259,7 @@ def test_no_run_and_a_run_without_figures(open_page: Callable[..., AppTest], tmp
 
 
 @pytest.mark.parametrize(
-    ("file", "left"), [("analysis/mismatches.parquet", 4), ("similarity/stage=1.parquet", 4), ("topics.parquet", 0)]
+    ("file", "left"), [("analysis/mismatches.parquet", 5), ("similarity/stage=1.parquet", 5), ("topics.parquet", 0)]
 )
 def test_a_missing_file_costs_its_own_section(
     open_page: Callable[..., AppTest], run: Run, tmp_path: Path, file: str, left: int
@@ -263,8 +271,111 @@ def test_a_missing_file_costs_its_own_section(
     assert app.error
     assert all("Rebuild it with" in error.value.replace("\\", "") for error in app.error)
     if left:
-        assert len(app.error) == 5 - left
-        assert len(app.subheader) == 5
+        assert len(app.error) == 6 - left
+        assert len(app.subheader) == 6
+
+
+# Where labels come from
+
+
+@pytest.fixture(scope="module")
+def two_sources(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Labelled by the corpus, then zero-shot, and analysed with the latter."""
+    run = write_run(tmp_path_factory.mktemp("two"), "two", SHAPE, vectors, LABELS)
+    topics = run.cache / "topics.txt"
+    topics.write_text("\n".join(TOPICS), encoding="utf-8")
+    model = PlantedTopics(SHAPE, PLANTED)
+    label_step.run(LabelConfig(run.cache, "two", "zero-shot", topics=str(topics), model=model))
+    analyse.run(AnalyseConfig(run.cache, "two", model=model))
+    return run
+
+
+def test_a_run_with_its_own_labels_names_them_and_is_not_called_circular(
+    open_page: Callable[..., AppTest], run: Run
+) -> None:
+    app = open_page(run.cache)
+    assert r"Active: **column\: the corpus's own topics**." in said(app)
+    assert "ircular" not in said(app)
+    assert "A second source shows how far labels can be trusted" in said(app)
+
+
+def test_labels_that_the_embedding_made_are_called_circular_beside_topic_match(
+    open_page: Callable[..., AppTest], two_sources: Run
+) -> None:
+    app = open_page(two_sources.cache, stage="3")
+    assert not app.exception
+    (warning,) = app.warning
+    assert warning.value == plain(CIRCULAR_NOTE)
+    assert "Every labelled document is nearest to its own topic" in said(app)  # which is why
+    assert r"Active: **zero\-shot\: the nearest topic embedding**. :orange-badge[circular]" in said(app)
+
+
+def test_two_sources_are_compared_with_kappa_and_a_confusion(
+    open_page: Callable[..., AppTest], two_sources: Run
+) -> None:
+    app = open_page(two_sources.cache)
+    # Labelled by both are the 54 with a label of their own; a third of all lies at the next topic, 18 of these.
+    own = [name for name in LABELS if name is not None]
+    zero = read_labels(two_sources, "zero-shot")["topic"].to_pylist()
+    both = [(name, other) for name, other in zip(LABELS, zero, strict=True) if name is not None]
+    same = sum(name == other for name, other in both) / len(both)
+    assert len(own) == len(both) == 54
+    assert same == 36 / 54
+    kappa = cohen_kappa_score(*zip(*both, strict=True))
+    metrics = {metric.label: metric.value for metric in app.metric}
+    assert metrics["Same topic"] == "66.7%"
+    assert metrics["Cohen's kappa"] == f"{kappa:.2f}"
+    assert metrics["Labelled by both"] == "54"
+    low, high = map(float, metrics["95 % interval"].split(" to "))
+    assert low < kappa < high
+    assert r"0 that only column has labelled, 6 only zero\-shot, 0 neither" in said(app)
+    drawn = list(figures(app).values())[-1]["data"][0]
+    assert drawn["type"] == "heatmap"
+    counted = Counter(both)
+    cells = [cell for row in drawn["customdata"] for cell in row]
+    assert {(html.unescape(a), html.unescape(b)): count for a, b, count in cells if count} == dict(counted)
+    table = app.dataframe[-1].value
+    assert table["source"].tolist() == ["column", "zero-shot"]
+    assert table["active"].tolist() == [False, True]
+    assert table["labelled"].tolist() == [54, 60]
+    assert table["unlabelled"].tolist() == [6, 0]
+
+
+def test_documents_without_a_label_are_listed_by_reason(
+    open_page: Callable[..., AppTest], two_sources: Run, tmp_path: Path
+) -> None:
+    shutil.copytree(two_sources.folder, tmp_path / "two")
+    label_step.run(LabelConfig(tmp_path, "two", "column"))
+    app = open_page(tmp_path)
+    assert "has other labels than its figures were made from" in said(app).replace("\\", "")
+    assert [code.value for code in app.code] == ["python -m precompute analyse two"]
+    analyse.run(AnalyseConfig(tmp_path, "two", model=PlantedTopics(SHAPE, PLANTED)))
+    app = open_page(tmp_path)
+    assert [expander.label for expander in app.expander if "without a label" in expander.label] == [
+        "6 documents without a label, and why"
+    ]
+    reasons = app.dataframe[-1].value
+    assert reasons.to_dict("records") == [{"documents": 6, "reason": "the corpus has no topic for it"}]
+    assert not app.warning
+
+
+def test_a_damaged_file_of_labels_costs_its_own_section(
+    open_page: Callable[..., AppTest], two_sources: Run, tmp_path: Path
+) -> None:
+    shutil.copytree(two_sources.folder, tmp_path / "two")
+    (tmp_path / "two" / "labels" / "column.parquet").write_bytes(b"nothing")
+    app = open_page(tmp_path)
+    assert not app.exception
+    (error,) = app.error
+    assert "label two --labels column --again" in error.value.replace("\\", "")
+    assert len(app.subheader) == 6
+
+
+def test_the_confusion_is_coloured_by_shares_of_its_rows() -> None:
+    drawn = confusion_figure(["a", "<b>"], np.array([[3, 1], [0, 0]]), ("one", "other"), "light").data[0]
+    assert drawn.z[0].tolist() == [0.75, 0.25]
+    assert np.isnan(drawn.z[1]).all()
+    assert list(drawn.customdata[0][1]) == ["a", "&lt;b&gt;", 1]
 
 
 def test_long_and_equal_beginnings_stay_apart() -> None:

@@ -17,6 +17,7 @@ from pages.explore.head_profile_figures import GRID, bars
 from pages.explore.head_profile_parts import LINKED, Shown, evidence
 from pages.shared import show
 from pages.shared.beside import other_run
+from pages.shared.circular import circular_mark
 from pages.shared.data import RunState, labels, own_similarity, tables, topics
 from pages.shared.empty_states import no_labels
 from pages.shared.figure_table import cell, figure_table, interval, number
@@ -122,7 +123,8 @@ def _lines(shown: Sequence[Shown]) -> list[tuple[str, list[str]]]:
         found.append(("Role", [safe(role) for role in roles]))
         for label, name in (("Mean similarity", "mean"), ("Selectivity", "selectivity"), ("Alignment", "alignment")):
             found.append((label, [cell(row, name) for row in rows]))
-        found.append(("Topic match, top 1", [cell(one.topic_match(one.head), "rate") for one in shown]))
+        mark = next((mark for one in shown if (mark := circular_mark(one.tables))), "")
+        found.append((f"Topic match, top 1{mark}", [cell(one.topic_match(one.head), "rate") for one in shown]))
     found.append(("Probe recall", [cell(one.probe(one.head), "value") for one in shown]))
     found.append(("Activation", [cell(row, "activation") for row in rows]))
     return found

@@ -15,6 +15,7 @@ from core.slices import HEADS
 from pages.explore.head_profile_figures import GRID, MOST, gaps_figure
 from pages.shared import show
 from pages.shared.cards import Card, cards
+from pages.shared.circular import circular_mark, circular_notice
 from pages.shared.components.step_keys import step_keys
 from pages.shared.controls import choose_head
 from pages.shared.data import RunState, documents, labels, own_similarity, topics
@@ -146,7 +147,15 @@ def figures(shown: Shown) -> None:
             _figure("Alignment", row, "alignment", most, "alignment", "random slices")
             _figure("Sparsity", row, "sparsity", f"normal {NORMAL_SPARSITY}", "sparsity")
             said = f"chance {number(match.get('chance'))}, full {number(full_match.get('rate'))}"
-            _figure("Topic match, top 1", match, "rate", said, "topic match", "chance", "full embedding")
+            _figure(
+                f"Topic match, top 1{circular_mark(shown.tables)}",
+                match,
+                "rate",
+                said,
+                "topic match",
+                "chance",
+                "full embedding",
+            )
         _figure("Probe recall", probe, "value", f"chance {number(probe.get('chance'))}", "probe", "by document")
         span = f"all heads {number(min(strengths))} to {number(max(strengths))}" if strengths else ""
         _figure("Activation", row, "activation", span, "activation")
@@ -154,6 +163,7 @@ def figures(shown: Shown) -> None:
             "Its variation", row, "activation_variation", "spread over documents, as a share of the mean", "activation"
         )
     st.caption("Below a figure: its 95 % interval where there is one, then what to hold it against.")
+    circular_notice(shown.tables)
 
 
 def _figure(label: str, row: Row, name: str, against: str, *terms: str) -> None:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import streamlit as st
 
 from core.errors import Mistake
+from core.labels import label_facts
 from core.neighbours import Neighbours
 from pages.shared.cards import Card, cards, open_card
 from pages.shared.controls import choose_document, choose_head, choose_stage
@@ -50,6 +51,8 @@ def facts(state: RunState) -> None:
         said.append(f"{counts['duplicate']:,} duplicates left out")
     if counts["truncated"]:
         said.append(f"{counts['truncated']:,} documents cut to {model['max_tokens']} tokens")
+    if state.analysed:
+        said.append(f"labels: {plain(label_facts(state.manifest).sentence)}")
     said.append(f"built {state.manifest.steps['embed'].finished or ''}"[:16])
     st.caption(" · ".join(said))
     for note in model["notes"]:
@@ -145,6 +148,7 @@ def run_table() -> None:
                 "heads": f"{model['heads']} on {model['kv_heads']}",
                 "documents": state.manifest.corpus["documents"] or None,
                 "corpus": state.manifest.corpus["source"],
+                "labels": label_facts(state.manifest).source if state.analysed else None,
                 "built": (state.manifest.steps["embed"].finished or "")[:16].replace("T", " "),
             }
         )

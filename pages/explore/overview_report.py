@@ -13,6 +13,7 @@ from core.slices import HEADS, RANDOM
 from core.stages import STAGES
 from core.topic_match import WITHIN
 from pages.explore.stages_drawn import stages_drawing
+from pages.shared.circular import circular_mark, circular_notice
 from pages.shared.data import RunState, places, tables
 from pages.shared.empty_states import not_analysed, not_projected
 from pages.shared.findings import all_findings
@@ -81,7 +82,7 @@ def beside_the_study(state: RunState) -> None:
         st.markdown("**Can the head be told from its vector?** (Table 1)")
         _probe(found)
     with right:
-        st.markdown("**Is the labelled topic the nearest?** (§3.5, full embedding)")
+        st.markdown(f"**Is the labelled topic the nearest?**{circular_mark(found)} (§3.5, full embedding)")
         _topic_match(found)
     st.caption(f"The study: {study.CITATION}; {study.MODEL}, another corpus: its figures are for orientation.")
     st.subheader("What the figures say")
@@ -120,6 +121,7 @@ def _topic_match(found: Tables) -> None:
     ]
     rows.append(["chance", *(f"{cell['chance']:.1%}" for cell in first if cell)])
     _table(["", "nearest", "among 5", "among 10"], rows)
+    circular_notice(found)
     if found.manifest.steps["analyse"].options.get("centre"):
         st.caption("Cosines are of vectors centred by the corpus mean.")
 

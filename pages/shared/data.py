@@ -10,6 +10,7 @@ import pyarrow as pa
 import streamlit as st
 
 from core.errors import Mistake
+from core.labels import Compared, Labels, compare, kept_labels, kept_sources
 from core.manifest import Manifest
 from core.merging import topic_similarity
 from core.neighbours import Neighbours, lengths, nearest
@@ -45,8 +46,18 @@ class RunState:
 
     @property
     def analysis_version(self) -> str:
-        """Changes whenever the run's figures or maps do."""
-        return self._version("embed", "analyse", "project")
+        """Changes whenever the run's labels, figures or maps do."""
+        return self._version("embed", "label", "analyse", "project")
+
+    @property
+    def documents_version(self) -> str:
+        """Changes whenever the documents or their labels do."""
+        return self._version("embed", "label")
+
+    @property
+    def outdated(self) -> bool:
+        """Whether there are figures, but of other labels than the documents have now."""
+        return self.manifest is not None and self.manifest.is_outdated("analyse")
 
     def _version(self, *steps: str) -> str:
         assert self.manifest is not None
@@ -73,7 +84,7 @@ def run_state(name: str) -> RunState:
 
 def documents(state: RunState) -> pa.Table:
     """The documents' own columns and the corpus's, texts included."""
-    return _documents(state.run, state.version)
+    return _documents(state.run, state.documents_version)
 
 
 def head_vectors(state: RunState, stage: int, head: int) -> np.ndarray:
@@ -109,6 +120,16 @@ def topic_cosines(state: RunState, stage: int, original: bool = False) -> np.nda
 def labels(state: RunState) -> np.ndarray:
     """``[doc]``: each document's topic as an index into ``topics``, -1 for none."""
     return _labels(state.run, state.analysis_version)
+
+
+def label_sources(state: RunState) -> dict[str, Labels]:
+    """The labels of every source that the run keeps, by source."""
+    return _label_sources(state.run, state.analysis_version)
+
+
+def compared(state: RunState, first: str, second: str) -> Compared:
+    """How two kept sources of labels agree."""
+    return _compared(state.run, state.analysis_version, first, second)
 
 
 def places(state: RunState, stage: int) -> np.ndarray:
@@ -172,6 +193,17 @@ def _labels(run: Run, version: str) -> np.ndarray:
     found = labels_of(run.documents(["topic"])["topic"].to_pylist(), read_topics(run).names)
     found.setflags(write=False)
     return found
+
+
+@st.cache_resource(max_entries=8, show_spinner="Reading the labels …")
+def _label_sources(run: Run, version: str) -> dict[str, Labels]:
+    return {source: kept_labels(run, source) for source in kept_sources(run)}
+
+
+@st.cache_resource(max_entries=16, show_spinner="Comparing the labels …")
+def _compared(run: Run, version: str, first: str, second: str) -> Compared:
+    found = _label_sources(run, version)
+    return compare(found[first], found[second])
 
 
 @st.cache_resource(max_entries=12, show_spinner="Reading the map …")

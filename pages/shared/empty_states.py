@@ -59,8 +59,9 @@ def ready(state: RunState | None, *steps: str) -> TypeGuard[RunState]:
 
 
 def not_analysed(state: RunState) -> None:
-    """A run that has vectors, but no figures yet."""
-    st.info(f"The run {plain(state.run.name)} has vectors, but no figures yet.", icon=":material/query_stats:")
+    """A run that has vectors, but no figures yet, or only those of other labels."""
+    lacks = "has other labels than its figures were made from" if state.outdated else "has vectors, but no figures yet"
+    st.info(f"The run {plain(state.run.name)} {lacks}.", icon=":material/query_stats:")
     st.caption("Compute them in a terminal; the page fills itself when they are there.")
     st.code(f"python -m precompute analyse {state.run.name}", language="bash")
 

@@ -19,6 +19,7 @@ PAGES = {
     "redundancy": ("pages/understand/stages.py", "Stages"),
     "groups": ("pages/understand/stages.py", "Stages"),
     "topics": ("pages/understand/topics.py", "Topics"),
+    "circular": ("pages/understand/topics.py", "Topics"),
 }
 """Where a finding about something can be seen; the same keys as Finding.about, but for what is missing."""
 TITLES = {
@@ -30,6 +31,7 @@ TITLES = {
     "redundancy": "Heads that say the same",
     "groups": "Heads that share a key/value head",
     "topics": "Topics",
+    "circular": "Circular labels",
     "labels": "What is missing",
 }
 

@@ -23,6 +23,10 @@ TERMS: dict[str, str] = {
     "sparsity": "How much of the variation single documents carry: the share of the 2 % that stand out most.",
     "AUC": "The chance that a document of the topic scores higher than one of another topic: 0.5 is a coin toss.",
     "topic match": "Is the labelled topic the nearest of all topic names?",
+    "kappa": "Cohen's kappa: how far two labellings agree beyond what they would by chance. 1 always, 0 as by chance, "
+    "below 0 less than that.",
+    "circular": "Labels that the embedding itself made cannot test it: measured by them, it looks better than it is.",
+    "zero-shot": "Each document gets the topic whose name the model embeds nearest to it; nobody has read it.",
     "full embedding": "All heads side by side, normalised.",
     "role": "What a head does, by written rules on its figures; heads for which none holds have no role.",
 }

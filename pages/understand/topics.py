@@ -5,6 +5,7 @@ import streamlit as st
 from pages.shared.controls import choose_stage
 from pages.shared.empty_states import ready
 from pages.shared.sidebar import choose_run
+from pages.understand.topics_labels import label_section
 from pages.understand.topics_merging import merging
 from pages.understand.topics_mismatches import mismatch_list
 from pages.understand.topics_parts import label_distribution, topic_map, topic_match
@@ -21,3 +22,4 @@ if ready(state, "analyse"):
     topic_map(state, stage)
     merging(state, stage)
     label_distribution(state)
+    label_section(state)

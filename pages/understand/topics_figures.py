@@ -167,6 +167,26 @@ def map_figure(names: Sequence[str], cosine: np.ndarray, order: np.ndarray, them
     return go.Figure(cells, _named_rows(len(names), theme, across, row, above=40, below=190))
 
 
+def confusion_figure(names: Sequence[str], counts: np.ndarray, axes: tuple[str, str], theme: str) -> go.Figure:
+    """``counts[topic, topic]`` of two labellings, coloured by the share of the row; empty rows stay blank."""
+    short, full = short_names(names, 26), [drawn(name) for name in names]
+    rows = counts.sum(axis=1, keepdims=True)
+    shares = np.divide(counts, rows, out=np.full(counts.shape, np.nan), where=rows > 0)
+    told = [[[mine, other, int(counts[y, x])] for x, other in enumerate(full)] for y, mine in enumerate(full)]
+    cells = go.Heatmap(
+        z=shares, x=short, y=short, zmin=0, zmax=1, colorscale=SEQUENTIAL[theme], xgap=1, ygap=1, hoverongaps=False,
+        customdata=told,
+        hovertemplate=f"{drawn(axes[0])}: %{{customdata[0]}}<br>{drawn(axes[1])}: %{{customdata[1]}}"
+        "<br>%{customdata[2]:,} documents, %{z:.0%} of the row<extra></extra>",
+        colorbar={
+            "orientation": "h", "thickness": 10, "outlinewidth": 0, "tickformat": ".0%", "nticks": 5, "len": 0.6,
+            "x": 0, "xanchor": "left", "y": 1.005, "yanchor": "bottom", "ticks": "",
+        },
+    )  # fmt: skip
+    across = {"tickangle": -90, "type": "category", "tickfont": {"size": 11}, "automargin": True}
+    return go.Figure(cells, _named_rows(len(names), theme, across, 22, above=40, below=190))
+
+
 def counts_figure(names: Sequence[str], counts: np.ndarray, theme: str) -> go.Figure:
     """Documents of each topic, as they come; a topic without one has the word instead of a bar."""
     bars = _bars(counts, short_names(names), names, SERIES[theme][0], "%{customdata}: %{x:,}<extra></extra>")

@@ -16,6 +16,7 @@ from core.report import Row
 from core.similarity import POOLINGS
 from core.slices import HEADS
 from core.topic_match import WITHIN
+from pages.shared.circular import circular_notice
 from pages.shared.data import RunState, tables, topic_cosines, topics
 from pages.shared.empty_states import no_labels
 from pages.shared.glossary import why
@@ -40,6 +41,7 @@ def topic_match(state: RunState, stage: int) -> None:
     if not rows:
         no_labels("Topic match")
         return
+    circular_notice(tables(state))
     found = {(row["head"] if row["method"] == "head" else row["method"], row["within"]): row for row in rows}
     full, heads = found["full", 1], sorted({row["head"] for row in rows if row["method"] == "head"})
     best = max(heads, key=lambda head: (found[head, 1]["rate"], -head))

@@ -1,0 +1,87 @@
+"""What a model answered: a topic of the list and a confidence, or the reason why it is none."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+_THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
+_FENCED = re.compile(r"\A```(?:json)?[ \t]*\n(.*)\n```\Z", re.DOTALL | re.IGNORECASE)
+STOPS = {
+    "length": "the answer was cut off at its length limit",
+    "content_filter": "the server's content filter stopped the answer",
+}
+"""Why a model stopped, where that is not its own end."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    topic: str
+    confidence: float | None
+    """0 to 1; None where the answer had none that makes sense, which the topic does not suffer from."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    reason: str
+    """Lower-case, no full stop: it stands in a table beside the document."""
+
+
+def read(
+    text: str | None, topics: Sequence[str], refusal: str | None = None, finish: str | None = None
+) -> Reading | Problem:
+    """One answer. ``finish`` is the protocol's finish_reason.
+
+    Servers without schema support answer in a code fence, think aloud first, or spell a topic in their own way; nothing
+    else around the JSON is forgiven, for a topic that was merely mentioned is no answer.
+    """
+    if refusal:
+        return Problem(f"the model refused: {refusal}")
+    if finish in STOPS:
+        return Problem(STOPS[finish])
+    if text is None or not text.strip():
+        return Problem("the answer is empty")
+    found = _parsed(_THOUGHT.sub("", text).strip())
+    if isinstance(found, Problem):
+        return found
+    if not isinstance(found, dict) or not isinstance(found.get("topic"), str):
+        return Problem(f"the answer has no topic: {text.strip()}")
+    topic = _matched(found["topic"], topics)
+    if topic is None:
+        return Problem(f"the answer is no topic of the list: {found['topic']}")
+    return Reading(topic, _confidence(found.get("confidence")))
+
+
+def _parsed(text: str) -> Any:
+    fenced = _FENCED.match(text)
+    try:
+        return json.loads(fenced.group(1) if fenced else text, parse_constant=_not_json)
+    except (ValueError, RecursionError):
+        return Problem(f"the answer is not JSON: {text}")
+
+
+def _not_json(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _matched(name: str, topics: Sequence[str]) -> str | None:
+    """Letter for letter, or else the only topic that differs in case, spaces or the spelling of its characters."""
+    if name in topics:
+        return name
+    alike = [topic for topic in dict.fromkeys(topics) if _plain(topic) == _plain(name)]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _plain(name: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def _confidence(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if math.isfinite(value) and 0 <= value <= 1 else None
