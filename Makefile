@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 RUN_ARGS ?=
 
-.PHONY: help install run demo smollm2 chromium test lint bench bench-maps bench-figures bench-app frontend screenshots clean
+.PHONY: help install run demo smollm2 chromium test lint bench bench-maps bench-figures bench-app bench-labels frontend screenshots clean
 
 help:
 	@echo "make run            install, build the demo, open the app"
@@ -19,6 +19,7 @@ help:
 	@echo "make bench-maps     measure maps against scikit-learn and openTSNE (half an hour)"
 	@echo "make bench-figures  measure the analysis of 10,000 documents (two minutes)"
 	@echo "make bench-app      measure the app against plain Plotly pages, and its pages' reruns (a quarter of an hour)"
+	@echo "make bench-labels   measure labelling against a server that answers in 200 ms (a few minutes)"
 	@echo "make frontend       build the head map's bundle again (needs Node)"
 	@echo "make screenshots    take the README's pictures again"
 	@echo "make clean          remove the virtual environment (never the cache)"
@@ -87,6 +88,9 @@ bench-app: $(VENV)/.installed-dev chromium
 	$(BIN)/python -m benchmarks.app
 
 # Only after a change in frontend/: the bundle is committed, so that nobody needs Node to run the app.
+bench-labels: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.label
+
 frontend:
 	cd frontend/map && npm ci --no-audit --no-fund && npm run build
 

@@ -60,8 +60,13 @@ def make(job: Job) -> Made | None:
 
 def _asked(job: Job, config: AskConfig, answers: Answers) -> Tally:
     from precompute.labelling.ask import ask
-    from precompute.labelling.batch import ask_batch
+    from precompute.labelling.batch import ask_batch, waiting
 
+    if not job.config.batch and (promised := waiting(texts(job.run), config, answers)):
+        raise Mistake(
+            f"{promised:,} of the documents are in a batch that is under way and will be billed. Go on with --batch, "
+            "which collects it."
+        )
     job.meter.restart()
     show = partial(_show, job)
     try:

@@ -20,7 +20,7 @@ from precompute.labelling import batch as module
 from precompute.labelling import batch_files, endpoint
 from precompute.labelling.answers import Answers
 from precompute.labelling.ask import AskConfig, Tally, answer_of, ask
-from precompute.labelling.batch import ask_batch
+from precompute.labelling.batch import ask_batch, waiting
 from precompute.labelling.batch_client import BatchClient
 from precompute.labelling.batch_records import BatchRecords
 from precompute.labelling.request import question
@@ -97,6 +97,25 @@ def test_what_is_answered_is_not_submitted_again(answers: Answers, config_for: C
     assert server.files["file-0"].count(b"\n") == 5
     assert (tally.labelled, tally.reused) == (15, 10)
     assert (again.labelled, again.reused, again.spent) == (15, 15, 0.0)
+    assert len(server.batches) == 1
+
+
+def test_what_a_batch_under_way_will_answer_is_known(answers: Answers, config_for: Callable[..., AskConfig]) -> None:
+    texts = documents(6)
+
+    def stop(tally: Tally) -> None:
+        raise KeyboardInterrupt
+
+    with OpenAIServer(batch_polls=10**9) as server:
+        config = config_for(server)
+        assert waiting(texts, config, answers) == 0
+        with pytest.raises(KeyboardInterrupt):
+            run(texts[:4], config, answers, stop)
+        assert waiting(texts, config, answers) == 4
+        assert waiting(texts, replace(config, model="gpt-4o-mini"), answers) == 0
+        server.batch_polls = 1
+        run(texts[:4], config, answers)
+        assert waiting(texts, config, answers) == 0
     assert len(server.batches) == 1
 
 

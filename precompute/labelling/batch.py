@@ -45,6 +45,14 @@ def ask_batch(
         run.close()
 
 
+def waiting(texts: Iterable[str], config: AskConfig, answers: Answers) -> int:
+    """How many texts a batch under way will answer: asked about singly now, they would be paid for twice."""
+    records = BatchRecords(answers, config)
+    if not records.open():
+        return 0
+    return sum(records.waits(question(text, config).key) for text in texts)
+
+
 class _BatchRun:
     def __init__(
         self,
