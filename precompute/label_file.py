@@ -70,6 +70,8 @@ def make(job: Job) -> Made:
 def _open(job: Job) -> LocalSource:
     if job.config.file is None:
         raise Mistake("--labels file needs a file with an id and a topic a row. Give it with --label-file.")
+    if not job.config.file.is_file():
+        raise Mistake(f"There is no file '{job.config.file}'. Check --label-file.")
     found = find(str(job.config.file), KINDS)
     if found.alone:
         refuse_empty(found.files[0])
