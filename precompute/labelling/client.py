@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import TracebackType
 from typing import Any
 
+import httpx2
 import openai
 
 from core.errors import Mistake
@@ -21,6 +25,8 @@ from precompute.labelling.secret import find_secret
 
 _LONGEST_WAIT = 60.0
 """Seconds that the waiting between two tries grows to by itself."""
+_POOL = 4
+"""Requests that share a pool of connections: before each one the library looks at every idle connection of its pool."""
 _PATIENCE = 600.0
 """Seconds that a server may ask for with Retry-After; one that wants more counts as silent."""
 
@@ -57,9 +63,11 @@ class Client:
         self._chance = chance or random.Random()
         self._limits = Limits(config.requests_per_minute, config.tokens_per_minute)
         # Our own retries know the limits and the dialect; the library's would hide what they cost.
-        self._openai = openai.AsyncOpenAI(
+        first = openai.AsyncOpenAI(
             api_key=self.secret.reveal(), base_url=address(config.base_url), max_retries=0, timeout=config.timeout
         )
+        self._pools = [first, *(first.copy(http_client=_pool()) for _ in range((config.concurrency - 1) // _POOL))]
+        self._turns = itertools.cycle(self._pools)
 
     async def complete(self, asked: Question, again: bool = False) -> Reply:
         """The answer. Raises Unlabellable, Unanswered, or, if no document has hope, a Mistake."""
@@ -98,7 +106,7 @@ class Client:
         """The answer's JSON. Not ``chat.completions.create``: checking what we have just built, and turning the answer
         into objects, takes half of the client's time; the body is the very one that a batch's line holds."""
         async with asyncio.timeout(self.config.timeout):  # the library's own counts from each piece to the next
-            return await self._openai.post("/chat/completions", cast_to=object, body=request)
+            return await next(self._turns).post("/chat/completions", cast_to=object, body=request)
 
     def _pause(self, tries: int, asked: float | None) -> float:
         """Seconds until the next try: doubled each time, spread out, and never less than the server asks for."""
@@ -121,7 +129,18 @@ class Client:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._openai.close()
+        for pool in self._pools:
+            await pool.close()
+
+
+def _pool() -> openai.DefaultAsyncHttpxClient:
+    return openai.DefaultAsyncHttpxClient(verify=_certificates())
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Read once: each pool would take a tenth of a second for its own."""
+    return httpx2.create_ssl_context()
 
 
 def reply_of(answer: object) -> Reply:
