@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 RUN_ARGS ?=
 
-.PHONY: help install run demo smollm2 chromium test lint bench bench-maps bench-figures frontend screenshots clean
+.PHONY: help install run demo smollm2 chromium test lint bench bench-maps bench-figures bench-document frontend screenshots clean
 
 help:
 	@echo "make run            install, build the demo, open the app"
@@ -18,6 +18,7 @@ help:
 	@echo "make bench          measure extraction against sentence-transformers"
 	@echo "make bench-maps     measure maps against scikit-learn and openTSNE (half an hour)"
 	@echo "make bench-figures  measure the analysis of 10,000 documents (two minutes)"
+	@echo "make bench-document measure one document through every head against one plain vector (a minute)"
 	@echo "make frontend       build the head map's bundle again (needs Node)"
 	@echo "make screenshots    take the README's pictures again"
 	@echo "make clean          remove the virtual environment (never the cache)"
@@ -80,6 +81,9 @@ bench-maps: $(VENV)/.installed-dev
 
 bench-figures: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.analyse
+
+bench-document: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.document
 
 # Only after a change in frontend/: the bundle is committed, so that nobody needs Node to run the app.
 frontend:
