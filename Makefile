@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 RUN_ARGS ?=
 WORKERS ?= 2
 
-.PHONY: help install run demo smollm2 chromium test lint bench bench-maps bench-figures bench-app bench-labels frontend screenshots clean
+.PHONY: help install run demo smollm2 chromium test lint bench bench-maps bench-figures bench-app bench-labels bench-document frontend screenshots clean
 
 help:
 	@echo "make run            install, build the demo, open the app"
@@ -21,6 +21,7 @@ help:
 	@echo "make bench-figures  measure the analysis of 10,000 documents (two minutes)"
 	@echo "make bench-app      measure the app against plain Plotly pages, and its pages' reruns (a quarter of an hour)"
 	@echo "make bench-labels   measure labelling against a server that answers in 200 ms (a few minutes)"
+	@echo "make bench-document measure one document through every head against one plain vector (a minute)"
 	@echo "make frontend       build the head map's bundle again (needs Node)"
 	@echo "make screenshots    take the README's pictures again"
 	@echo "make clean          remove the virtual environment (never the cache)"
@@ -88,10 +89,13 @@ bench-app: $(VENV)/.installed-dev chromium
 	$(BIN)/python -m benchmarks.reruns
 	$(BIN)/python -m benchmarks.app
 
-# Only after a change in frontend/: the bundle is committed, so that nobody needs Node to run the app.
 bench-labels: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.label
 
+bench-document: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.document
+
+# Only after a change in frontend/: the bundle is committed, so that nobody needs Node to run the app.
 frontend:
 	cd frontend/map && npm ci --no-audit --no-fund && npm run build
 

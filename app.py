@@ -24,6 +24,9 @@ page = st.navigation(
             st.Page("pages/understand/stages.py", title="Stages", icon=":material/layers:"),
             st.Page("pages/understand/topics.py", title="Topics", icon=":material/category:"),
         ],
+        "Use": [
+            st.Page("pages/use/your_document.py", title="Your document", icon=":material/upload_file:"),
+        ],
     }
 )
 note_page(page.url_path)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from core.attended import Attended, attention
 from core.batches import batches, pad
 from core.device import TOKEN_BUDGETS, choose_device, choose_precision, is_out_of_memory
 from core.errors import Mistake
@@ -56,9 +57,9 @@ class EmbedderConfig:
     def trusted(self) -> bool:
         return self.trust_remote_code is not None
 
-    def locate(self) -> ModelFiles:
-        """The model's files: found, fetched or converted, and checked."""
-        return locate(self.model, self.models_dir or default_models_dir(), self.trusted)
+    def locate(self, fetch: bool = True) -> ModelFiles:
+        """The model's files: found, fetched (only with ``fetch``) or converted, and checked."""
+        return locate(self.model, self.models_dir or default_models_dir(), self.trusted, fetch)
 
 
 @dataclass(frozen=True)
@@ -170,6 +171,18 @@ class Embedder:
                     on_batch(len(batch), sum(lengths[index] for index in batch))
         _refuse_not_finite(result, self.info.dtype)
         return result
+
+    @property
+    def tokens(self) -> Tokens:
+        """The model's tokenizer, cut to its length: for chunks, and to say what was cut."""
+        return self._tokens
+
+    def attended(self, text: str) -> Attended:
+        """Where every head looks in ``text``, from the pooled token, at the last of the layers that were asked for."""
+        spans = self._tokens.spans(text, self.info.prompt)
+        with self._turn:
+            weights = attention(self._extract, spans.ids, self.info.layers[-1] - 1)
+        return Attended.of(text, spans, weights)
 
     def _embed_batch(self, batch: list[int], ids: list[list[int]], result: Embedded) -> None:
         """One batch; where memory does not suffice, its halves, and later batches are no larger."""

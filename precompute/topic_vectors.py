@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from core.embedder import Embedder, EmbedderConfig
-from core.errors import Mistake
+from core.embedder import Embedder
 from core.manifest import Manifest
+from core.same_model import Whereabouts, run_model
 from core.schema import topics_schema
 from core.store import Run, digest_of, write_table
 from core.topics import original
@@ -23,42 +22,12 @@ _ALIKE = ("revision", "layer", "pooling", "prompt", "max_tokens")
 
 
 @dataclass(frozen=True)
-class TopicModel:
-    """How the run's model is found again; by its name if nothing is said."""
-
-    model: str | None = None
-    device: str | None = None
-    trust_remote_code: str | None = None
-    models_dir: Path | None = None
+class TopicModel(Whereabouts):
+    """How the run's model is found again for the topics' names."""
 
     def load(self, manifest: Manifest) -> Embedder:
         """The run's model with the run's settings; other weights are refused."""
-        record = manifest.model
-        name = self.model or str(record["name"])
-        config = EmbedderConfig(
-            model=name,
-            layers=(record["layer"],),
-            pooling=record["pooling"],
-            prompt=record["prompt"],
-            max_tokens=record["max_tokens"],
-            device=self.device,
-            trust_remote_code=self.trust_remote_code,
-            models_dir=self.models_dir,
-        )
-        try:
-            files = config.locate()
-        except Mistake as mistake:
-            if self.model:
-                raise
-            raise Mistake(
-                f"{mistake} The topics' names need the run's own model; if it is a folder, give --model."
-            ) from mistake
-        if files.revision != record["revision"]:
-            raise Mistake(
-                f"The model '{name}' is not the one that made this run's vectors ({record['name']}): its weights "
-                "differ. Give the right one with --model."
-            )
-        return Embedder.load(config, files)
+        return run_model(manifest, self)
 
 
 def write_topics(

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 from transformers import AutoConfig, AutoModel
 
+from core.attended import attention
 from core.batches import pad
 from core.errors import Mistake
 from core.extract import HeadExtractor, Rows
@@ -613,3 +614,19 @@ def test_a_row_that_names_another_module_is_refused(monkeypatch: pytest.MonkeyPa
     model = AutoModel.from_config(config_of("mistral", **GROUPED, intermediate_size=50))
     assert family_of(model) is wrong
     assert refusal(model).startswith("The module layers.0.mlp.down_proj takes 50 numbers, which 4 heads cannot share")
+
+
+# Where the heads look
+
+
+@pytest.mark.parametrize("pooling", POOL_BY_HAND)
+@pytest.mark.parametrize("name", NAMES)
+def test_attention_from_the_pooled_token(name: str, pooling: str) -> None:
+    """Every family's weights, also where they must be asked for, at every layer; the model's own way comes back."""
+    for document, ids in enumerate(documents()):
+        for layer in range(LAYERS):
+            found = attention(extractor_of(name, pooling), ids, layer)
+            wanted = by_hand(name, document).weights[layer]  # [head, from, to]
+            pooled = np.stack([POOL_BY_HAND[pooling](rows) for rows in wanted])
+            np.testing.assert_allclose(found, pooled, rtol=TOLERANCE, atol=TOLERANCE)
+    assert model_of(name).config._attn_implementation == case_of(name).attention

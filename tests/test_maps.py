@@ -504,6 +504,14 @@ def test_a_fitted_point_placed_again_lands_near_its_place(heads: Planted, half: 
     assert np.median(moved) < 0.02 * np.ptp(half)
 
 
+def test_a_point_finds_its_place_though_its_neighbours_are_all_over_the_map() -> None:
+    """Vectors and places that have nothing to do with each other: the middle of the neighbours' is nowhere near."""
+    chance = np.random.default_rng(9)
+    vectors, places = chance.normal(size=(200, 8)), chance.uniform(-50, 50, size=(200, 2))
+    moved = np.linalg.norm(Placer.of(vectors, places).place(vectors) - places, axis=1)
+    assert moved.max() < 5
+
+
 def test_each_is_placed_by_itself(heads: Planted, placer: Placer) -> None:
     together = placer.place(heads.vectors[450:470])
     one_by_one = np.concatenate([placer.place(heads.vectors[doc : doc + 1]) for doc in range(450, 470)])

@@ -28,6 +28,11 @@ TERMS: dict[str, str] = {
     "circular": "Labels that the embedding itself made cannot test it: measured by them, it looks better than it is.",
     "zero-shot": "Each document gets the topic whose name the model embeds nearest to it; nobody has read it.",
     "full embedding": "All heads side by side, normalised.",
+    "percentile": "How many of 100 documents of the corpus are less similar to the topic in this head: 50 is ordinary, "
+    "100 is nearer than all. A head that is near to every topic has high cosines, but ordinary percentiles.",
+    "vote": "Each head votes for the topic for which the document stands out most in it. For documents: its nearest "
+    "one gets the head's whole weight, the next half of it, and so on.",
+    "consensus": "What the full embedding says, and how many of the heads, each alone, say the same.",
     "role": "What a head does, by written rules on its figures; heads for which none holds have no role.",
 }
 

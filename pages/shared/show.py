@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import streamlit as st
 
 from pages.shared.components.picture import picture
+from pages.shared.csv_cells import defused
 from pages.shared.text import plain
 
 
@@ -48,7 +49,7 @@ def figure(
 
 def downloads(name: str, table: Callable[[], pa.Table], with_picture: bool = False) -> None:
     """A figure's data as CSV and Parquet; the table is made when somebody asks for it."""
-    kinds = {"CSV": ("text/csv", pacsv.write_csv), "Parquet": ("application/vnd.apache.parquet", pq.write_table)}
+    kinds = {"CSV": ("text/csv", _write_csv), "Parquet": ("application/vnd.apache.parquet", pq.write_table)}
     with st.popover("Save", icon=":material/download:", type="tertiary"):
         if with_picture:
             st.caption("Picture")
@@ -64,3 +65,7 @@ def _written(table: Callable[[], pa.Table], write: Callable[..., None]) -> bytes
     stream = io.BytesIO()
     write(table(), stream)
     return stream.getvalue()
+
+
+def _write_csv(table: pa.Table, stream: io.BytesIO) -> None:
+    pacsv.write_csv(defused(table), stream)

@@ -1,0 +1,37 @@
+"""How alike two documents of a corpus usually are in each head: what a new pair is held against."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.document_profile import Ranks
+from core.head_index import HeadIndex
+from core.similarity import similarity
+
+PAIRS = 4_000
+
+
+def usual_pairs(index: HeadIndex, pairs: int = PAIRS, seed: int = 0) -> Ranks | None:
+    """Cosines ``[1 + head, pair]`` of pairs of different documents, drawn at random; None where there are no two."""
+    docs = index.units.shape[1]
+    if docs < 2:
+        return None
+    chance = np.random.default_rng(seed)
+    one = chance.integers(docs, size=pairs)
+    other = (one + chance.integers(1, docs, size=pairs)) % docs  # never the same document
+    found = np.empty((1 + len(index.units), pairs), dtype=np.float32)
+    weighted, norms = np.zeros(pairs), np.zeros((2, pairs))
+    for head, units in enumerate(index.units):
+        found[head + 1] = (units[one] * units[other]).sum(axis=1)
+        ours, theirs = index.lengths[head, one], index.lengths[head, other]
+        weighted += ours * theirs * found[head + 1]
+        norms += np.stack([ours**2, theirs**2])
+    length = np.sqrt(norms.prod(axis=0))
+    found[0] = np.divide(weighted, length, out=np.zeros(pairs), where=length > 0)
+    return Ranks.of([found.T])
+
+
+def pair_cosines(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Of two documents' ``vectors[head, dim]``: ``[1 + head]``, index 0 for the full embedding."""
+    found: np.ndarray = similarity(one[None].astype(np.float32), other[None].astype(np.float32))[0, :, 0]
+    return found

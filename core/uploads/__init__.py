@@ -1,0 +1,7 @@
+"""A file that somebody uploads becomes text: bytes in, texts out, and one sentence for what cannot be read."""
+
+from core.uploads.clean import MAX_CHARACTERS, pasted
+from core.uploads.read import MAX_BYTES, READERS, parse_upload, read_upload
+from core.uploads.uploaded import Uploaded
+
+__all__ = ["MAX_BYTES", "MAX_CHARACTERS", "READERS", "Uploaded", "parse_upload", "pasted", "read_upload"]

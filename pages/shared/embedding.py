@@ -1,0 +1,187 @@
+"""Documents through a run's own model: loaded once a process, used by one job at a time, never by a page's own thread.
+
+A document and what came of it are kept by the session that brought it, and by nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakSet
+
+import numpy as np
+import streamlit as st
+
+from core.attended import Attended
+from core.chunks import Chunk, Reach, chunks, reach
+from core.errors import Mistake
+from core.manifest import Manifest
+from core.stages import split_heads
+from pages.shared.data import RunState
+from pages.shared.queue import Queue, Ticket
+from pages.shared.text import plain
+
+if TYPE_CHECKING:
+    from core.embedder import Embedder
+
+SECONDS = 120.0
+"""A document's time limit, from when the model is loaded and it is its turn."""
+MOST_CHUNKS = 64
+_MOST_MODELS = 2
+_MOST_KEPT = 24
+"""Results of a session that are kept; the oldest go."""
+_AT_ONCE = 0.8
+"""Seconds that a page waits before it says that it waits: most documents are there by then."""
+_KEPT = "documents through the model"
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One text as a run's model reads it, in one part or several."""
+
+    parts: tuple[Chunk, ...]
+    """First the beginning, as far as the model reads in one piece; then, if they were asked for, all chunks."""
+    vectors: dict[int, np.ndarray]
+    """By stage ``[part, head, dim]``, float32, not normalised."""
+    reach: Reach
+
+
+@dataclass
+class Office:
+    """What all sessions share: the queue and the models. Only the worker's thread touches the models."""
+
+    queue: Queue = field(default_factory=Queue)
+    models: dict[str, Embedder] = field(default_factory=dict)
+
+    def model(self, manifest: Manifest, ticket: Ticket[Any]) -> Embedder:
+        """The run's own model, from the disk at its first use; the clock runs from when it is there."""
+        record = manifest.model
+        kept = ("revision", "layer", "pooling", "prompt", "query_prompt", "max_tokens", "dtype")
+        key = repr([record.get(name) for name in kept])
+        if key not in self.models:
+            from core.same_model import Whereabouts, run_model
+
+            ticket.check(f"Loading the model {record['name']} …")
+            found = run_model(manifest, Whereabouts(fetch=False))
+            while len(self.models) >= _MOST_MODELS:
+                del self.models[next(iter(self.models))]
+            self.models[key] = found
+        self.models[key] = self.models.pop(key)  # the one used last goes last
+        ticket.start_clock()
+        return self.models[key]
+
+
+@st.cache_resource(show_spinner=False)
+def office() -> Office:
+    return Office()
+
+
+def _leave(tickets: WeakSet[Ticket[Any]]) -> None:
+    for ticket in list(tickets):
+        if not ticket.over:
+            ticket.cancel(abandoned=True)
+
+
+@st.cache_resource(show_spinner=False, scope="session", on_release=_leave)
+def _pending() -> WeakSet[Ticket[Any]]:
+    """This session's tickets, held by nothing but the session: when the browser has gone, its jobs are taken back."""
+    return WeakSet()
+
+
+def reading(state: RunState, text: str, in_chunks: bool) -> Reading | None:
+    """The text through the run's model; None, and how far it is, while it is not there yet."""
+    manifest = state.manifest
+    assert manifest is not None
+
+    def work(ticket: Ticket[Reading]) -> Reading:
+        return read(office().model(manifest, ticket), text, in_chunks, manifest.stages, ticket)
+
+    return _result(f"reading {in_chunks}", state, text, work)
+
+
+def attended(state: RunState, text: str) -> Attended | None:
+    """Where each head looks in the text; None while that is not there yet."""
+    manifest = state.manifest
+    assert manifest is not None
+
+    def work(ticket: Ticket[Attended]) -> Attended:
+        model = office().model(manifest, ticket)
+        ticket.check("Asking the heads where they look …")
+        return model.attended(text)
+
+    return _result("attended", state, text, work)
+
+
+def attended_already(state: RunState, text: str) -> Attended | None:
+    """The same, if this session has it; nothing is started or shown."""
+    ticket: Ticket[Attended] | None = st.session_state.get(_KEPT, {}).get(_key("attended", state, text))
+    return None if ticket is None else ticket.result
+
+
+def read(model: Embedder, text: str, in_chunks: bool, stages: tuple[int, ...], ticket: Ticket[Reading]) -> Reading:
+    """The work of ``reading``, in the worker's thread: a batch at a time, with a look at the ticket between."""
+    ticket.check("Counting tokens …")
+    seen = reach(text, model.tokens, model.info.prompt)
+    parts = [Chunk(0, len(text) if seen.end is None else seen.end, text, seen.seen)]
+    if in_chunks and seen.truncated:
+        parts += chunks(text, model.tokens, model.info.prompt, at_most=MOST_CHUNKS)
+    done = 0
+
+    def on_batch(documents: int, _: int) -> None:
+        nonlocal done
+        done += documents
+        ticket.check(f"Embedding: {done} of {len(parts)} parts", done / len(parts))
+
+    ticket.check(f"Embedding: 0 of {len(parts)} parts" if len(parts) > 1 else "Embedding …")
+    found = model.embed([part.text for part in parts], on_batch=on_batch)
+    shape = model.info.shape
+    return Reading(tuple(parts), {stage: split_heads(found.stage(stage), stage, shape) for stage in stages}, seen)
+
+
+def _key(kind: str, state: RunState, text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+    return f"{kind} {state.run.name} {state.version} {digest}"
+
+
+def _result(kind: str, state: RunState, text: str, work: Callable[[Ticket[Result]], Result]) -> Result | None:
+    kept: dict[str, Ticket[Any]] = st.session_state.setdefault(_KEPT, {})
+    key = _key(kind, state, text)
+    ticket: Ticket[Result] | None = kept.get(key)
+    if ticket is None or ticket.abandoned:
+        try:
+            ticket = office().queue.submit(work, SECONDS)
+        except Mistake as mistake:
+            st.warning(plain(mistake), icon=":material/hourglass_disabled:")
+            return None
+        kept[key] = ticket
+        _pending().add(ticket)
+        for old in list(kept)[:-_MOST_KEPT]:
+            kept.pop(old).cancel()
+    if not ticket.wait(_AT_ONCE):
+        _watch(ticket)
+        return None
+    if ticket.problem:
+        st.error(plain(ticket.problem), icon=":material/error:")
+        st.button("Try again", icon=":material/refresh:", key=f"again {kind}", on_click=_forget, args=(key,))
+        return None
+    return ticket.result
+
+
+def _forget(key: str) -> None:
+    st.session_state[_KEPT].pop(key, None)
+
+
+@st.fragment(run_every=0.5)
+def _watch(ticket: Ticket[Any]) -> None:
+    """How far a job is, asked twice a second; the page goes on when it is over."""
+    if ticket.over:
+        st.rerun()
+    if before := office().queue.before(ticket):
+        said = f"Waiting: {before} document{'s' if before > 1 else ''} before you."
+    else:
+        said = ticket.doing or "Starting …"
+    st.progress(ticket.fraction, text=plain(said))
+    st.button("Cancel", icon=":material/close:", key=f"cancel {id(ticket)}", on_click=ticket.cancel)

@@ -1,0 +1,119 @@
+"""A text with its tokens shaded by one head's attention, as HTML; every character of the text is escaped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.attended import Attended
+from pages.shared.text import safe
+
+SHADE = "#E69F00"
+"""Okabe and Ito's orange; what it says is in its strength alone, so that no colour has to be told from another."""
+STEPS = 100
+_OUTLIER = 3
+STYLE = f"""
+<style>
+.hs-words {{ line-height: 2; overflow-wrap: anywhere; white-space: pre-wrap; border-radius: .5rem; padding: .8rem 1rem;
+  border: 1px solid color-mix(in srgb, currentColor 16%, transparent); max-height: 32rem; overflow-y: auto; }}
+.hs-words b {{ font-weight: inherit; border-radius: .15rem; padding: .12rem 0;
+  background: color-mix(in srgb, {SHADE} calc(var(--s) * 1%), transparent); }}
+.hs-words small {{ font-size: .68em; opacity: .75; border: 1px solid color-mix(in srgb, currentColor 35%, transparent);
+  border-radius: .25rem; padding: .05rem .25rem; margin: 0 .15rem; white-space: nowrap;
+  background: color-mix(in srgb, {SHADE} calc(var(--s) * 1%), transparent); }}
+.hs-words i {{ opacity: .5; font-style: normal; }}
+.hs-legend {{ display: flex; align-items: center; gap: .5rem; font-size: .85em; flex-wrap: wrap;
+  margin-bottom: .4rem; }}
+.hs-legend span {{ width: 9rem; height: .8rem; border-radius: .2rem; display: inline-block;
+  border: 1px solid color-mix(in srgb, currentColor 20%, transparent);
+  background: linear-gradient(to right, transparent, {SHADE}); }}
+</style>
+"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A stretch of the text, or a special token, and its share of a head's attention; None for what lies between."""
+
+    text: str
+    share: float | None
+    special: bool = False
+
+
+def runs(text: str, found: Attended, head: int) -> list[Run]:
+    """The text from its first to its last token in runs; ``head`` from 1.
+
+    Tokens of the same characters (an emoji may be four) become one run with the sum of their shares.
+    """
+    result: list[Run] = []
+    end = 0
+    for piece, share in zip(found.pieces, found.weights[head - 1].tolist(), strict=True):
+        if piece.special or piece.start is None or piece.end is None:
+            result.append(Run(piece.text, share, piece.special))
+        elif piece.end <= end and result and result[-1].share is not None and not result[-1].special:
+            result[-1] = Run(result[-1].text, (result[-1].share or 0.0) + share)
+        else:
+            start = max(piece.start, end)
+            if start > end:
+                result.append(Run(text[end:start], None))
+            result.append(Run(text[start : piece.end], share))
+            end = piece.end
+    return result
+
+
+def cut_off(text: str, found: Attended) -> str:
+    """What comes after the last token that the model saw; empty where the tokenizer knows no characters."""
+    ends = [piece.end for piece in found.pieces if piece.end is not None]
+    return text[max(ends) :] if ends else ""
+
+
+def words_html(text: str, found: Attended, head: int, most_cut: int = 600) -> str:
+    """The shaded text with a legend."""
+    stretches = runs(text, found, head)
+    strongest, beyond = scale_end(stretches)
+    parts = []
+    for run in stretches:
+        if run.share is None:
+            parts.append(safe(run.text))
+            continue
+        tag = "small" if run.special else "b"
+        step = round(STEPS * min(1.0, run.share / strongest))
+        traced = run.special or any(piece.start is not None for piece in found.pieces)
+        parts.append(
+            f'<{tag} style="--s:{step}" title="{run.share:.1%}">{safe(run.text)}</{tag}>' + ("" if traced else " ")
+        )
+    rest = cut_off(text, found).rstrip()
+    if rest:
+        parts.append(f"<i>{safe(rest[:most_cut])}{' …' if len(rest) > most_cut else ''}</i>")
+    return (
+        f'{STYLE}<div class="hs-legend">0 % <span></span> {"≥ " if beyond else ""}{strongest:.1%} of the head\'s '
+        f"attention</div>"
+        f'<div class="hs-words" dir="auto">{"".join(parts)}</div>'
+    )
+
+
+def scale_end(stretches: list[Run]) -> tuple[float, bool]:
+    """The share that has the full colour, and whether a token goes beyond it.
+
+    It is the strongest of the text's own tokens; not where that one is a place to rest (many models' first token is)
+    and would leave all others pale.
+    """
+    shares = sorted((run.share or 0.0 for run in stretches if not run.special), reverse=True)[:2]
+    if len(shares) == 2 and shares[1] > 0 and shares[0] > _OUTLIER * shares[1]:
+        return shares[1], True
+    return (shares[0] if shares and shares[0] > 0 else 1.0), False
+
+
+def resting(found: Attended, head: int) -> float:
+    """The share of a head's attention that rests on special tokens, or on the prompt's."""
+    special = np.array([piece.special for piece in found.pieces])
+    return float(found.weights[head - 1][special].sum())
+
+
+def strongest_words(text: str, found: Attended, head: int, count: int = 5) -> list[str]:
+    """The stretches that get most of a head's attention, most first, each once; marks alone are none."""
+    own = [run for run in runs(text, found, head) if run.share is not None and not run.special]
+    own.sort(key=lambda run: -(run.share or 0.0))
+    words = [run.text.strip() for run in own if any(letter.isalnum() for letter in run.text)]
+    return list(dict.fromkeys(words))[:count]

@@ -1,0 +1,219 @@
+"""What the page Your document is made of, without a page: sentences, shaded words, drafts, cells of a CSV file."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import dataclass
+from html import unescape
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pytest
+
+from core.attended import Attended, Piece
+from core.document_profile import Profile, Ranks, consensus
+from core.uploads import MAX_CHARACTERS
+from pages.shared.csv_cells import defused
+from pages.use.your_document_drafts import EXAMPLE, MOST, PASTED, Drafts
+from pages.use.your_document_figures import MOST_TOPICS, activation_figure, shown_topics
+from pages.use.your_document_keep import file_name
+from pages.use.your_document_sentences import consensus_sentences, heads_named, standing
+from pages.use.your_document_words_html import resting, runs, strongest_words, words_html
+
+TOPICS = ("rivers", "engines", "poems")
+
+
+def a_profile(percentiles: list[list[float]]) -> Profile:
+    values = np.array(percentiles)
+    return Profile(values / 100, values, np.ones(len(values)), np.full(len(values), 50.0))
+
+
+def test_the_sentences_tell_consensus_and_dissent() -> None:
+    # heads 1, 2 and 4 vote for poems as the full embedding does, head 3 for rivers
+    found = a_profile([[20, 50, 93], [10, 20, 80], [30, 20, 90], [99, 20, 10], [10, 5, 60]])
+    assert consensus_sentences(found, consensus(found), TOPICS) == [
+        "The full embedding puts it with “poems”, nearer than 93 % of the corpus; then come “engines” and “rivers”.",
+        "3 of 4 heads vote for it.",
+        "Elsewhere: head 3 for “rivers”.",
+    ]
+
+
+def test_the_sentences_of_agreement_and_of_a_document_about_nothing() -> None:
+    agreed = a_profile([[99.9, 40, 30]] * 3)
+    assert consensus_sentences(agreed, consensus(agreed), TOPICS) == [
+        "The full embedding puts it with “rivers”, nearer than all of the corpus; then come “engines” and “poems”.",
+        "All 2 heads vote for the same topic.",
+    ]
+    alone = a_profile([[60, 50, 40], [1, 90, 2], [1, 2, 90]])
+    first, second, third = consensus_sentences(alone, consensus(alone), TOPICS)
+    assert first.startswith("The full embedding finds no topic that stands out; first comes “rivers”, nearer than 60 %")
+    assert second == "None of the 2 heads votes for it: it is what they add up to, and no single head says it."
+    assert third == "Elsewhere: head 1 for “engines”; head 2 for “poems”."
+
+
+def test_a_document_that_is_near_to_everything_is_told_to_be() -> None:
+    for percentiles, side in (([99, 90, 88], "nearer to"), ([90, 3, 2], "farther from")):
+        found = a_profile([percentiles] * 3)
+        assert consensus_sentences(found, consensus(found), TOPICS)[1] == (
+            f"But it is {side} nearly every topic than most of the corpus is, so that this says little."
+        )
+
+
+def test_heads_and_standings_in_words() -> None:
+    assert [heads_named([3]), heads_named([1, 2, 3, 7])] == ["head 3", "heads 1–3, 7"]
+    assert [standing(0.2), standing(50), standing(99.4), standing(99.7)] == [
+        "farther than all of the corpus",
+        "nearer than 50 % of the corpus",
+        "nearer than 99 % of the corpus",
+        "nearer than all of the corpus",
+    ]
+
+
+TEXT = "Ada <b>😀 wrote"
+#       0   4  7 8
+ATTENDED = Attended(
+    (
+        Piece(None, None, "[CLS]", True),
+        Piece(0, 3, "Ada", False),
+        Piece(4, 7, "<b>", False),
+        Piece(7, 8, "😀", False),
+        Piece(7, 8, "😀", False),  # an emoji of two tokens
+        Piece(9, 11, "wr", False),
+        Piece(None, None, "[SEP]", True),
+    ),
+    np.array([[0.5, 0.1, 0.05, 0.02, 0.03, 0.2, 0.1], [0.0, 0.9, 0.02, 0.02, 0.02, 0.02, 0.02]]),
+    9,
+)
+
+
+def test_the_text_in_runs_with_what_lies_between() -> None:
+    found = runs(TEXT, ATTENDED, 1)
+    assert [run.text for run in found] == ["[CLS]", "Ada", " ", "<b>", "😀", " ", "wr", "[SEP]"]
+    shares = [run.share for run in found]
+    assert shares[2] is None
+    assert shares[5] is None
+    assert [share for share in shares if share is not None] == pytest.approx([0.5, 0.1, 0.05, 0.05, 0.2, 0.1])
+    assert resting(ATTENDED, 1) == pytest.approx(0.6)
+    assert strongest_words(TEXT, ATTENDED, 1) == ["wr", "Ada", "<b>"]
+
+
+def test_shaded_words_are_escaped_and_end_where_the_model_stopped() -> None:
+    page = words_html(TEXT, ATTENDED, 1)
+    body = page.split('<div class="hs-words" dir="auto">')[1]
+    assert "<b>😀" not in body
+    assert "&lt;b&gt;" in body
+    assert '<b style="--s:100" title="20.0%">wr</b>' in body  # the strongest of the text's own
+    assert '<b style="--s:50" title="10.0%">Ada</b>' in body
+    assert '<small style="--s:100" title="50.0%">[CLS]</small>' in body
+    assert body.endswith("<i>ote</i></div>")
+    shown = unescape(re.sub("<small.*?</small>|<[^>]*>", "", body))
+    assert shown == TEXT  # nothing of the text is lost, and nothing added
+    assert "20.0% of the head's attention" in page
+
+
+def test_a_token_to_rest_on_does_not_leave_the_others_pale() -> None:
+    page = words_html(TEXT, ATTENDED, 2)  # "Ada" has 90 %; the emoji, of two tokens, comes next with 4 %
+    assert "≥ 4.0% of the head's" in page
+    assert '<b style="--s:100" title="90.0%">Ada</b>' in page
+    assert '<b style="--s:50" title="2.0%">wr</b>' in page
+
+
+def test_tokens_without_characters_are_shown_by_their_names() -> None:
+    found = Attended((Piece(None, None, "ab", False), Piece(None, None, "<i>", False)), np.array([[0.4, 0.6]]), 2)
+    body = words_html("whatever", found, 1)
+    assert '<b style="--s:67" title="40.0%">ab</b> <b style="--s:100" title="60.0%">&lt;i&gt;</b>' in body
+
+
+@dataclass
+class File:
+    name: str
+    data: bytes
+
+    def getvalue(self) -> bytes:
+        return self.data
+
+
+def test_uploads_are_taken_and_what_cannot_be_read_is_told() -> None:
+    kept = Drafts()
+    first = kept.take(
+        [File("a.txt", b"One."), File("b.txt", b"\x00\x01\x02"), File("c.exe", b"x"), File("a.txt", b"Two.")]
+    )
+    assert first is not None
+    assert kept.found[first].text == "One."
+    assert list(kept.names().values()) == ["Pasted text", "a.txt", "a.txt (2)"]
+    assert len(kept.problems) == 2
+    assert kept.problems[0].startswith("b.txt is no text")
+    assert kept.problems[1].startswith("c.exe cannot be read here")
+    kept.remove(first)
+    assert list(kept.names().values()) == ["Pasted text", "a.txt"]
+    assert kept.problems == []
+
+
+def test_a_session_keeps_no_more_documents_than_its_limit() -> None:
+    kept = Drafts()
+    kept.take([File(f"{number}.txt", b"Text.") for number in range(MOST + 3)])
+    assert len(kept.found) == MOST
+    assert kept.problems == [f"Only {MOST - 1} documents are kept at a time. Remove some, and add the rest."]
+
+
+def test_asking_cleans_the_text_and_refuses_nothing() -> None:
+    kept = Drafts()
+    assert not kept.ask(PASTED, " \n ")
+    assert kept.problems == ["There is no text yet. Paste some, or upload a file."]
+    assert kept.ask(PASTED, "One\r\ntwo\x07\ud800")
+    assert kept.problems == []
+    assert kept.found[PASTED].asked == "One\ntwo\ufffd"
+    assert kept.ask(PASTED, "x" * (MAX_CHARACTERS + 5))
+    assert len(kept.found[PASTED].asked or "") == MAX_CHARACTERS
+    assert kept.found[PASTED].notes == (
+        f"Only the first {MAX_CHARACTERS:,} of {MAX_CHARACTERS + 5:,} characters were kept.",
+    )
+
+
+def test_the_example_has_the_length_that_is_promised() -> None:
+    assert 140 <= len(EXAMPLE.split()) <= 180
+
+
+def test_the_pasted_text_can_always_be_come_back_to() -> None:
+    kept = Drafts()
+    kept.take([File("a.txt", b"One.")])
+    kept.remove(PASTED)
+    assert next(iter(kept.found)) == PASTED
+    assert kept.found[PASTED].text == ""
+
+
+def test_cells_that_begin_as_formulas_do_are_defused_and_numbers_are_not() -> None:
+    table = pa.table({"topic": ["=1+1", "+x", "-y", "@z", "plain", "a=b", None], "cosine": [-0.5, 1.0, 2, 3, 4, 5, 6]})
+    stream = io.BytesIO()
+    pacsv.write_csv(defused(table), stream)
+    stream.seek(0)
+    read = pacsv.read_csv(stream, convert_options=pacsv.ConvertOptions(strings_can_be_null=True))
+    assert read["topic"].to_pylist() == ["'=1+1", "'+x", "'-y", "'@z", "plain", "a=b", None]
+    assert read["cosine"].to_pylist() == [-0.5, 1, 2, 3, 4, 5, 6]
+    assert defused(pa.table({"=cmd": [1], "": [2]})).column_names == ["'=cmd", ""]
+
+
+def test_a_name_becomes_a_file_s_name() -> None:
+    assert file_name("../My report (2).pdf") == "headscope-my-report-2-pdf"
+    assert file_name("…") == "headscope-document"
+    assert len(file_name("x" * 500)) <= 80
+
+
+def test_topics_that_heads_vote_for_are_drawn_however_far_down() -> None:
+    order = np.arange(100)
+    assert shown_topics(order[:5], np.array([4])).tolist() == [0, 1, 2, 3, 4]
+    found = shown_topics(order, np.array([98, 3, 60]))
+    assert len(found) == MOST_TOPICS
+    assert found.tolist() == [*range(MOST_TOPICS - 2), 60, 98]
+
+
+def test_the_corpus_s_middle_half_is_drawn_from_its_quartiles() -> None:
+    corpus = Ranks.of([np.arange(101, dtype=np.float32)[:, None] * np.array([1.0, 2.0])])
+    drawn = activation_figure(np.array([50.0, 200.0]), corpus, 1, "light")
+    wide, half, document = drawn.data
+    assert np.nan_to_num(np.array(wide.x), nan=-1).tolist() == [5, 95, -1, 10, 190, -1]
+    assert np.nan_to_num(np.array(half.x), nan=-1).tolist() == [25, 75, -1, 50, 150, -1]
+    assert list(document.x) == [50, 200]
+    assert list(document.customdata) == pytest.approx([50, 99.5], abs=0.02)
