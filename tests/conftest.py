@@ -283,6 +283,16 @@ def settle(page: Page) -> None:
     )
 
 
+def choose(page: Page, label: str, option: str) -> None:
+    """Takes an option of a select box."""
+    box = page.get_by_role("combobox", name=label)
+    box.scroll_into_view_if_needed()
+    settle(page)
+    page.wait_for_timeout(500)  # a list that opens while the page still scrolls closes again
+    box.click()
+    page.get_by_role("option", name=option, exact=True).click()
+
+
 class Fingers:
     """Fingers on a page of a context with ``has_touch``, as the browser gets them from a screen."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import SLOW, settle
+from conftest import SLOW, choose, settle
 from playwright.sync_api import Browser, Page, expect
 
 pytestmark = pytest.mark.browser
@@ -16,15 +16,6 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def address(serve: Callable[[Path], str], demo_cache: Path) -> str:
     return serve(demo_cache)
-
-
-def choose(page: Page, label: str, option: str) -> None:
-    box = page.get_by_role("combobox", name=label)
-    box.scroll_into_view_if_needed()
-    settle(page)
-    page.wait_for_timeout(500)  # a list that opens while the page still scrolls closes again
-    box.click()
-    page.get_by_role("option", name=option, exact=True).click()
 
 
 def titles(page: Page, column: int = 0) -> list[str]:

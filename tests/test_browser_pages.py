@@ -64,9 +64,15 @@ def on_head(page: Page, head: int) -> None:
     expect(page.get_by_role("combobox", name="Head", exact=True)).to_have_value(str(head))
 
 
+def listening(page: Page) -> None:
+    """The keys' listener comes with its own piece of JavaScript, a moment after the page."""
+    page.locator(".step-keys[data-listening]").wait_for(state="attached")
+
+
 def test_every_press_of_an_arrow_key_is_one_head(opened: Callable[[str, str], Page]) -> None:
     page = opened("/head_profile?head=5", "Head profile")
     on_head(page, 5)
+    listening(page)
     page.keyboard.press("ArrowRight")
     on_head(page, 6)
     for _ in range(5):  # as fast as they come: most of them while the page is still busy with the ones before
@@ -91,6 +97,7 @@ def test_every_press_of_an_arrow_key_is_one_head(opened: Callable[[str, str], Pa
 def test_arrow_keys_in_a_field_are_the_field_s(opened: Callable[[str, str], Page]) -> None:
     page = opened("/head_profile?head=5", "Head profile")
     on_head(page, 5)
+    listening(page)
     page.get_by_role("radio", name="2 projected").focus()
     page.keyboard.press("ArrowLeft")
     page.get_by_role("combobox", name="Head", exact=True).focus()

@@ -13,14 +13,13 @@ import docx
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
+from conftest import SLOW, choose, settle
 from playwright.sync_api import Browser, Page, expect
 from pypdf import PdfWriter
 
 from core.results import read_topics
 from core.store import Run
-from tests.test_browser import SLOW, browser, choose, page, serve, settle
 
-__all__ = ["browser", "page", "serve"]  # fixtures
 pytestmark = pytest.mark.browser
 SENTENCE = "The council voted to close the harbour road to lorries after a petition of four hundred residents"
 LAST = "Take it with you"

@@ -16,6 +16,7 @@ export default function stepKeys({ data, parentElement, setTriggerValue }) {
   if (!counter.listener) {
     counter.listener = (event) => press(event, counter);
     window.addEventListener("keydown", counter.listener);
+    parentElement.querySelector(".step-keys").dataset.listening = ""; // for whoever drives the page
   }
   return () => {
     // Called on every rerun as well: only an element that is gone stops listening.

@@ -13,7 +13,9 @@ from typing import Any
 import streamlit as st
 
 _mount = st.components.v2.component(
-    "headscope_step_keys", js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
+    "headscope_step_keys",
+    html='<span class="step-keys"></span>',
+    js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
 )
 
 
