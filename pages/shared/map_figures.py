@@ -33,7 +33,7 @@ def stage_maps_figure(
     titles = []
     for number, (stage, places) in enumerate(maps.items()):
         left, name = number * (wide + _APART), str(number + 1) if number else ""
-        on = {"xaxis": f"x{name}", "yaxis": f"y{name}"}
+        on = axis_names(number + 1)
         data.append(_ground(places, colours if doc is None else [QUIET[theme]], 0.6 if doc is None else 0.28) | on)
         if doc is not None:
             data.append(_one_document(places[doc], colours, theme) | on)
@@ -53,6 +53,12 @@ def stage_maps_figure(
             "annotations": titles,
         },
     )
+
+
+def axis_names(map_number: int) -> dict[str, str]:
+    """What puts a trace onto one of the small maps, from 1."""
+    name = str(map_number) if map_number > 1 else ""
+    return {"xaxis": f"x{name}", "yaxis": f"y{name}"}
 
 
 _SIDES = {

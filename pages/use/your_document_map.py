@@ -12,7 +12,7 @@ from pages.shared import show
 from pages.shared.data import head_vectors, places
 from pages.shared.empty_states import not_projected
 from pages.shared.figures import INK, SERIES
-from pages.shared.map_figures import stage_maps_figure
+from pages.shared.map_figures import axis_names, stage_maps_figure
 from pages.shared.sections import told
 from pages.use.your_document_corpus import place
 from pages.use.your_document_shown import NEIGHBOURS, Shown
@@ -35,7 +35,7 @@ def map_section(shown: Shown) -> None:
     figure = stage_maps_figure(with_it, state.manifest.shape, show.theme(), doc=-1, height=340)
     for column, stage in enumerate(placed, start=1):
         ends = ground[stage][near[stage], shown.head - 1]
-        figure.add_trace(_joined(placed[stage][shown.head - 1], ends, show.theme()), 1, column)
+        figure.add_trace(_joined(placed[stage][shown.head - 1], ends, axis_names(column), show.theme()))
     show.figure(
         figure,
         "on-the-map",
@@ -65,7 +65,7 @@ def _near(shown: Shown, stage: int) -> np.ndarray:
     return nearest
 
 
-def _joined(start: np.ndarray, ends: np.ndarray, theme: str) -> go.Scattergl:
+def _joined(start: np.ndarray, ends: np.ndarray, axes: dict[str, str], theme: str) -> go.Scattergl:
     """Lines from one point to several, with a small mark at each end."""
     nothing = np.full((len(ends), 2), np.nan)
     line = np.stack([np.broadcast_to(start, ends.shape), ends, nothing], axis=1).reshape(-1, 2)
@@ -80,6 +80,7 @@ def _joined(start: np.ndarray, ends: np.ndarray, theme: str) -> go.Scattergl:
             "line": {"color": INK[theme], "width": 0.5},
         },
         hoverinfo="skip",
+        **axes,
     )
 
 
