@@ -13,8 +13,10 @@ from core.manifest import Manifest
 from core.tsne import LIMIT, METHODS, METRICS, MapConfig
 from precompute.fingerprint import fingerprint
 
-ALGORITHM = 2
+ALGORITHM = 1
 """Raised whenever the same inputs give another map."""
+PLACING = 2
+"""The same for points that are placed on a map, and not fitted."""
 _SETTINGS = ("method", "perplexity", "iterations", "metric", "limit", "by_head", "seed")
 """What decides a map; the number of threads only decides its last digits."""
 
@@ -66,6 +68,7 @@ class ProjectConfig:
         return fingerprint(
             {
                 "algorithm": ALGORITHM,
+                **({"placing": PLACING} if sampled else {}),
                 "embed": manifest.steps["embed"].fingerprint,
                 "settings": [getattr(self, name) for name in _SETTINGS],
                 "labels": labels.tolist() if sampled else None,

@@ -36,7 +36,7 @@ def _build_demo() -> None:
         st.rerun()
     if build is not None:
         st.error(plain(build.problem), icon=":material/error:")
-    if st.button("Build the demo", type="primary", icon=":material/play_arrow:"):
+    if st.button("Build the demo", icon=":material/play_arrow:"):
         start_build(cache)
         st.rerun(scope="fragment")
 

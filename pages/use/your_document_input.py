@@ -90,7 +90,6 @@ def _text(kept: Drafts, key: str) -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.form_submit_button(
                 "Embed",
-                type="primary",
                 icon=":material/play_arrow:",
                 help=f"Ctrl+Enter does the same. At most {MAX_CHARACTERS:,} characters are taken.",
                 on_click=partial(_embed, kept, key, field),
