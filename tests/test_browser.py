@@ -109,6 +109,7 @@ def test_choices_survive_the_change_of_the_page_and_one_back_returns(page: Page,
     expect(page.get_by_role("heading", name="Stages")).to_be_visible()
     expect(page).to_have_url(re.compile(r"/stages\?.*stage=2"))
     expect(page).to_have_url(re.compile(r"doc=18"))
+    settle(page)  # a Back within the milliseconds in which the address is being written would meet it halfway
     page.go_back()
     expect(page.get_by_role("heading", name="Headscope")).to_be_visible()
     expect(page).to_have_url(re.compile(r"/\?.*stage=2"))
