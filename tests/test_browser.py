@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -100,16 +99,3 @@ def test_untrusted_titles_do_nothing(
     assert page.evaluate("window.hit") is None
     assert "<img src=x onerror" in titles(page)[0]
     assert not [url for url in asked if "x.png" in url]
-
-
-def test_choices_survive_the_change_of_the_page_and_one_back_returns(page: Page, address: str) -> None:
-    page.goto(f"{address}/?stage=2&doc=18")
-    settle(page)
-    page.get_by_role("link", name="Stages").first.click()
-    expect(page.get_by_role("heading", name="Stages")).to_be_visible()
-    expect(page).to_have_url(re.compile(r"/stages\?.*stage=2"))
-    expect(page).to_have_url(re.compile(r"doc=18"))
-    settle(page)  # a Back within the milliseconds in which the address is being written would meet it halfway
-    page.go_back()
-    expect(page.get_by_role("heading", name="Headscope")).to_be_visible()
-    expect(page).to_have_url(re.compile(r"/\?.*stage=2"))
