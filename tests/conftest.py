@@ -21,6 +21,7 @@ import pytest
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
+    from streamlit.testing.v1 import AppTest
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports huggingface_hub: no test may ask the network
 if "PYTEST_XDIST_WORKER" in os.environ:
@@ -136,6 +137,21 @@ def bare_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_run(cache, "bare", shape, lambda stage, first, count: vectors[first : first + count] + stage, [None] * 40)
     analyse.run(analyse.AnalyseConfig(cache, "bare", model=PlantedTopics(shape, {})))
     return cache
+
+
+def page_at(cache: Path, page: str, monkeypatch: pytest.MonkeyPatch, patience: float = 60, **address: str) -> AppTest:
+    """A page of the app on a cache, at an address, without a browser."""
+    from streamlit.testing.v1 import AppTest
+
+    monkeypatch.setenv("HEADSCOPE_CACHE", str(cache))
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=patience).run()
+    for name in list(app.query_params):
+        del app.query_params[name]
+    for name, value in address.items():
+        app.query_params[name] = value
+    app.switch_page(page).run()
+    assert not app.exception
+    return app
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from conftest import page_at
 from streamlit.testing.v1 import AppTest
 
 from benchmarks.synthetic import write_run
@@ -68,15 +69,7 @@ def open_page(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
     """The page on a cache, at an address."""
 
     def start(cache: Path, **address: str) -> AppTest:
-        monkeypatch.setenv("HEADSCOPE_CACHE", str(cache))
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
-        for name in list(app.query_params):
-            del app.query_params[name]
-        for name, value in address.items():
-            app.query_params[name] = value
-        app.switch_page(PAGE).run()
-        assert not app.exception
-        return app
+        return page_at(cache, PAGE, monkeypatch, **address)
 
     return start
 

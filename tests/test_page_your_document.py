@@ -15,6 +15,7 @@ from weakref import WeakSet
 
 import numpy as np
 import pytest
+from conftest import page_at
 from streamlit.testing.v1 import AppTest
 
 from core.document_profile import Ranks
@@ -63,16 +64,8 @@ def open_page(monkeypatch: pytest.MonkeyPatch, tiny_model: Path) -> Iterator[Cal
     embedding.office().models.clear()
 
     def start(cache: Path, **address: str) -> AppTest:
-        monkeypatch.setenv("HEADSCOPE_CACHE", str(cache))
         monkeypatch.setenv("HEADSCOPE_MODELS", str(tiny_model.parent))
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE).run()
-        for name in list(app.query_params):
-            del app.query_params[name]
-        for name, value in address.items():
-            app.query_params[name] = value
-        app.switch_page(PAGE).run()
-        assert not app.exception
-        return app
+        return page_at(cache, PAGE, monkeypatch, PATIENCE, **address)
 
     yield start
     embedding.office().models.clear()
