@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -99,3 +100,32 @@ def test_untrusted_titles_do_nothing(
     assert page.evaluate("window.hit") is None
     assert "<img src=x onerror" in titles(page)[0]
     assert not [url for url in asked if "x.png" in url]
+
+
+def test_choices_survive_the_change_of_the_page_and_one_back_returns(page: Page, address: str) -> None:
+    page.goto(f"{address}/?stage=2&doc=18")
+    settle(page)
+    page.wait_for_function("window.headscopeHistory")  # comes with its own piece of JavaScript, a moment after the page
+    page.get_by_role("link", name="Stages").first.click()
+    expect(page.get_by_role("heading", name="Stages")).to_be_visible(timeout=SLOW)
+    expect(page).to_have_url(re.compile(r"/stages\?.*stage=2"), timeout=SLOW)
+    expect(page).to_have_url(re.compile(r"doc=18"), timeout=SLOW)
+    settle(page)
+    page.wait_for_timeout(300)  # a Back while the address is still being written would meet it halfway
+    page.go_back()
+    expect(page.get_by_role("heading", name="Headscope")).to_be_visible(timeout=SLOW)
+    expect(page).to_have_url(re.compile(r"/\?.*stage=2"), timeout=SLOW)
+
+
+def test_an_address_that_comes_by_itself_is_no_step_of_the_history(page: Page, address: str) -> None:
+    """Streamlit writes the page's address and then its choices, or both at once, whichever message is there first."""
+    page.goto(address)
+    page.wait_for_function("window.headscopeHistory")
+    pushed = "url => { history.pushState({}, '', url); return history.length; }"
+    page.keyboard.press("Shift")  # a gesture
+    turned = page.evaluate(pushed, "/stages")
+    assert page.evaluate(pushed, "/stages?stage=2") == turned
+    assert page.url.endswith("/stages?stage=2")
+    page.keyboard.press("Shift")
+    assert page.evaluate(pushed, "/stages?stage=3") == turned + 1
+    assert page.evaluate(pushed, "/topics") == turned + 2  # another page is a step, whoever turned to it

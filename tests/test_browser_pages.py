@@ -125,17 +125,3 @@ def test_a_figure_s_data_is_taken_away(opened: Callable[[str, str], Page], tmp_p
     table = pq.read_table(tmp_path / "probe.parquet")
     assert {"stage", "slicing", "split", "value", "low", "high", "chance"} <= set(table.column_names)
     assert set(table["head"].to_pylist()) == {0}
-
-
-def test_choices_survive_the_change_of_the_page_and_one_back_returns(page: Page, address: str) -> None:
-    page.goto(f"{address}/?stage=2&doc=18")
-    settle(page)
-    page.get_by_role("link", name="Stages").first.click()
-    expect(page.get_by_role("heading", name="Stages")).to_be_visible(timeout=SLOW)
-    expect(page).to_have_url(re.compile(r"/stages\?.*stage=2"), timeout=SLOW)
-    expect(page).to_have_url(re.compile(r"doc=18"), timeout=SLOW)
-    settle(page)
-    page.wait_for_timeout(300)  # a Back while the address is still being written would meet it halfway
-    page.go_back()
-    expect(page.get_by_role("heading", name="Headscope")).to_be_visible(timeout=SLOW)
-    expect(page).to_have_url(re.compile(r"/\?.*stage=2"), timeout=SLOW)

@@ -104,3 +104,36 @@ def test_a_reader_faster_than_the_address_is_believed(session: Any) -> None:
     assert choose(session, 3) == 3
     session.query_params["stage"] = "2"  # the browser's Back: the widget is as it was drawn
     assert choose(session) == 2
+
+
+def test_one_choice_does_not_take_another_back_whose_address_is_on_its_way(session: Any) -> None:
+    url.note_page("one")
+    choose(session)
+    assert choose(session, 2) == 2
+    session.query_params.clear()  # the browser has not heard of the stage yet
+    url.choice_from_url("head", (1, 2), 1)
+    url.choice_to_url("head", 1, 1)
+    session.session_state["head"] = 2  # and its reader chooses a head
+    url.note_page("one")
+    assert choose(session) == 2
+    session.query_params.clear()
+    url.choice_from_url("head", (1, 2), 1)
+    url.choice_to_url("head", session.session_state["head"], 1)
+    session.query_params.clear()  # the browser's Back: nothing was chosen, and the address is an earlier one
+    url.note_page("one")
+    assert choose(session) == 1
+
+
+def test_a_choice_moved_away_and_back_again_before_the_address_arrived_stays(session: Any) -> None:
+    """Two steps of which the server sees the second only, and its value is the one that it showed last."""
+    url.note_page("one")
+    choose(session)
+    assert choose(session, 2) == 2
+    session.query_params.clear()
+    session.session_state["stage"] = 2
+    url.moved()
+    url.note_page("one")
+    assert choose(session) == 2
+    session.query_params.clear()
+    url.note_page("one")  # the next run is nobody's choice
+    assert choose(session) == 1

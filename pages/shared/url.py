@@ -9,7 +9,7 @@ import streamlit as st
 
 Choice = TypeVar("Choice", int, str)
 _KEPT, _PAGE, _TURNED = "the address kept from page to page", "the page that is shown", "the page was turned"
-_SHOWN = "choices that the page has shown"
+_SHOWN, _MOVED, _CHOSEN = "choices that the page has shown", "a choice was moved", "the reader has just chosen"
 MOST_LETTERS = 200
 """Of words in the address; a link's further ones are left out."""
 
@@ -61,6 +61,13 @@ def note_page(page: str) -> None:
     st.session_state[_TURNED], st.session_state[_PAGE] = turned, page
     if turned:
         st.session_state[_SHOWN] = set()
+    moved = st.session_state.pop(_MOVED, False)
+    st.session_state[_CHOSEN] = moved or any(map(_changed, st.session_state.get(_SHOWN, ())))
+
+
+def moved() -> None:
+    """Told by a callback that has set a choice, which may be the very value that was shown last."""
+    st.session_state[_MOVED] = True
 
 
 def keep_choices() -> None:
@@ -76,15 +83,19 @@ def keep_choices() -> None:
 def _widget_counts(name: str, ours: bool) -> bool:
     """Whether the widget is to be believed, and not the address; ``ours`` is an address that we have written ourselves.
 
-    A widget that has changed since it was drawn is: its reader was faster than the address, which takes its time to
-    the browser and back.
+    Widgets are where one of them has changed since it was drawn: their reader was faster than the address, which takes
+    its time to the browser and back. The browser's Back changes none.
     """
     shown: set[str] = st.session_state.setdefault(_SHOWN, set())
     # On a page that was just turned to, the widget is a new one, whatever its key still says.
     if name not in shown or name not in st.session_state:
         shown.add(name)
         return False
-    return ours or st.session_state[name] != st.session_state.get(_drawn(name))
+    return ours or st.session_state.get(_CHOSEN, False) or _changed(name)
+
+
+def _changed(name: str) -> bool:
+    return name in st.session_state and st.session_state[name] != st.session_state.get(_drawn(name))
 
 
 def _written(name: str) -> str:

@@ -14,7 +14,7 @@ export default function stepKeys({ data, parentElement, setTriggerValue }) {
   // An answer to an earlier press must not take later ones back.
   if (data.press >= counter.press) [counter.press, counter.number] = [data.press, data.number];
   if (!counter.listener) {
-    counter.listener = (event) => press(event, counter);
+    counter.listener = (event) => parentElement.isConnected && press(event, counter);
     window.addEventListener("keydown", counter.listener);
     parentElement.querySelector(".step-keys").dataset.listening = ""; // for whoever drives the page
   }
