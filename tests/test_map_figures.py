@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pages.shared.map_figures import label_positions, small_maps_table
+from core.shape import ModelShape
+from pages.shared.map_figures import label_positions, small_maps_table, stage_maps_figure
 
 
 def test_labels_of_points_in_one_place_stand_on_different_sides() -> None:
@@ -29,3 +30,8 @@ def test_the_table_is_what_the_small_maps_show() -> None:
     assert rows[1, 1, 1] == (0, 1)
     assert rows[1, 2, 3] == (10, 11)
     assert rows[3, 2, 1] == (106, 107)
+
+
+def test_a_small_map_keeps_its_proportions() -> None:
+    figure = stage_maps_figure({1: np.ones((2, 3, 2)), 2: np.ones((2, 3, 2))}, ModelShape(6, 3, 3, 12, 4), "light")
+    assert (figure.layout.yaxis.scaleanchor, figure.layout.yaxis2.scaleanchor) == ("x", "x2")

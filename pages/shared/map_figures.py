@@ -38,7 +38,8 @@ def stage_maps_figure(
         if doc is not None:
             data.append(_one_document(places[doc], colours, theme) | on)
         layout[f"xaxis{name}"] = {"domain": [left, left + wide], "anchor": f"y{name}", "visible": False}
-        layout[f"yaxis{name}"] = {"anchor": f"x{name}", "visible": False}
+        # As wide as high in the data's own unit: on a narrow screen a map gets smaller, not thinner.
+        layout[f"yaxis{name}"] = {"anchor": f"x{name}", "scaleanchor": f"x{name}", "visible": False}
         titles.append(_title(f"Stage {stage} · {STAGES[stage].name}", left + wide / 2, theme))
     # In one piece: subplots, traces and titles one by one take plotly ten times as long.
     return go.Figure(
