@@ -1,33 +1,53 @@
-"""Headscope in the browser: ``streamlit run app.py``."""
+"""Headscope in the browser: ``streamlit run app.py``.
+
+The file has two halves. The server imports it once and serves ``app``; Streamlit then runs it anew for every visitor.
+"""
 
 from pathlib import Path
 
 import streamlit as st
 
+from pages.shared.front_door import front_door
+from pages.shared.server import ROUTES, lifespan
 from pages.shared.url import note_page
+from pages.shared.visit import visit
 
-# The icon is a file of ours: an emoji or a symbol by name would be fetched from elsewhere by every reader's browser.
-st.set_page_config(
-    page_title="Headscope", page_icon=str(Path(__file__).parent / "pages/shared/icon.png"), layout="wide"
-)
 
-# Pages live one level down: a direct child of pages/ could be reached around this file.
-page = st.navigation(
-    {
-        "Explore": [
-            st.Page("pages/explore/overview.py", title="Overview", icon=":material/dashboard:", default=True),
-            st.Page("pages/explore/head_map.py", title="Head map", icon=":material/scatter_plot:"),
-            st.Page("pages/explore/heat_map.py", title="Topic heat map", icon=":material/grid_on:"),
-            st.Page("pages/explore/head_profile.py", title="Head profile", icon=":material/person_search:"),
-        ],
-        "Understand": [
-            st.Page("pages/understand/stages.py", title="Stages", icon=":material/layers:"),
-            st.Page("pages/understand/topics.py", title="Topics", icon=":material/category:"),
-        ],
-        "Use": [
-            st.Page("pages/use/your_document.py", title="Your document", icon=":material/upload_file:"),
-        ],
-    }
-)
-note_page(page.url_path)
-page.run()
+def show() -> None:
+    """The page that a visitor asks for, or what stands before it."""
+    # The icon is a file of ours: an emoji or a symbol by name would be fetched from elsewhere by every reader's
+    # browser.
+    st.set_page_config(
+        page_title="Headscope", page_icon=str(Path(__file__).parent / "pages/shared/icon.png"), layout="wide"
+    )
+    door = front_door()
+    # Pages live one level down: a direct child of pages/ could be reached around this file.
+    page = st.navigation(
+        {
+            "Explore": [
+                st.Page("pages/explore/overview.py", title="Overview", icon=":material/dashboard:", default=True),
+                st.Page("pages/explore/head_map.py", title="Head map", icon=":material/scatter_plot:"),
+                st.Page("pages/explore/heat_map.py", title="Topic heat map", icon=":material/grid_on:"),
+                st.Page("pages/explore/head_profile.py", title="Head profile", icon=":material/person_search:"),
+            ],
+            "Understand": [
+                st.Page("pages/understand/stages.py", title="Stages", icon=":material/layers:"),
+                st.Page("pages/understand/topics.py", title="Topics", icon=":material/category:"),
+            ],
+            "Use": [
+                st.Page("pages/use/your_document.py", title="Your document", icon=":material/upload_file:"),
+            ],
+        },
+        position="sidebar" if door is None else "hidden",
+    )
+    if door is not None:  # the address is known, but nothing of its page is run
+        door()
+        return
+    note_page(page.url_path)
+    visit(page)
+
+
+if __name__ == "__main__":
+    show()
+else:
+    app = st.App(__file__, lifespan=lifespan, routes=ROUTES)

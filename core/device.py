@@ -25,7 +25,9 @@ def choose_device(name: str | None) -> torch.device:
         device = torch.device(name)
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise Mistake(f"Device '{name}' cannot be used here. Choose another with --device, such as cpu.") from error
+        raise Mistake(
+            f"Device '{name}' cannot be used here. Choose another with --device or HEADSCOPE_DEVICE, such as cpu."
+        ) from error
     return device
 
 

@@ -1,8 +1,28 @@
 """A person's mistake, told in a sentence with a remedy."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
 
 class Mistake(Exception):
     """What was wrong, the value, and what to do, in one sentence; shown as it is, without a traceback."""
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        return (str(self),)
+
+
+class Mistakes(Mistake):
+    """Several at once, so that nobody has to mend one to be told of the next."""
+
+    def __init__(self, sentences: Sequence[str]) -> None:
+        super().__init__("\n".join(sentences))
+        self._sentences = tuple(sentences)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        return self._sentences
 
 
 def listed(names: object) -> str:

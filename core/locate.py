@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import os
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from core.errors import Mistake, listed
 from core.presets import PRESETS, Preset
+from core.settings import setting
 
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 _SMALL_FILES = ["*.json", "*.txt", "*.model", "*.jinja"]
@@ -63,9 +63,8 @@ def check_folder(folder: Path, name: str) -> None:
 
 def default_models_dir() -> Path:
     """Where converted weights are kept unless HEADSCOPE_MODELS says otherwise: the user's cache folder."""
-    if given := os.environ.get("HEADSCOPE_MODELS"):
-        return Path(given)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "headscope" / "models"
+    models: Path = setting("HEADSCOPE_MODELS")
+    return models
 
 
 def _preset_name(name: str) -> str | None:

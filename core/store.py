@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -18,12 +17,14 @@ from core.errors import Mistake
 from core.files import check_run_name, is_run_name, replacing, write_mistake
 from core.manifest import Manifest, read_manifest
 from core.schema import DIGEST, check_schema, documents_schema, heads_schema, read_schema
+from core.settings import setting
 from core.stages import check_head, check_stage, split_heads
 
 
 def default_cache() -> Path:
     """HEADSCOPE_CACHE, or ``cache/`` of the project."""
-    return Path(os.environ.get("HEADSCOPE_CACHE") or Path(__file__).resolve().parent.parent / "cache")
+    cache: Path = setting("HEADSCOPE_CACHE")
+    return cache
 
 
 def run_names(cache: Path) -> list[str]:

@@ -12,6 +12,7 @@ from core import verify
 from core.embedder import EmbedderConfig
 from core.errors import Mistake
 from core.labels import ZERO_SHOT
+from core.settings import read_settings, unknown_settings
 from core.store import Run, open_run
 from precompute.options import COLUMNS, DONE, FAILED, MISTAKE, parser
 from precompute.progress import PROGRESS, Progress
@@ -23,6 +24,12 @@ ASK_ABOVE = 1.0
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; 0 done, 2 the user's mistake in one sentence, 1 anything else."""
+    try:
+        read_settings()  # all of them, before the parser takes its defaults from some
+    except Mistake as mistake:
+        _say(mistake.sentences)
+        return MISTAKE
+    _say(unknown_settings())
     options = parser().parse_args(arguments)
     # Libraries talk on standard error in the middle of our progress bar; what matters comes back as an exception.
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
@@ -31,12 +38,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return COMMANDS[options.command](options)
     except Mistake as mistake:
-        print(f"headscope: {mistake}", file=sys.stderr)
+        _say(mistake.sentences)
         return MISTAKE
     except KeyboardInterrupt as stop:
         remedy = str(stop) or "Start the same command again to go on where it was."
         print(f"\nheadscope: stopped. {remedy}", file=sys.stderr)
         return FAILED
+
+
+def _say(sentences: Sequence[str]) -> None:
+    for sentence in sentences:
+        print(f"headscope: {sentence}", file=sys.stderr)
 
 
 def _embed(options: argparse.Namespace) -> int:

@@ -14,6 +14,7 @@ from core.labels import WORDS
 from core.pooling import POOLINGS
 from core.presets import DEFAULT_MODEL, PRESETS
 from core.probe import SAMPLES
+from core.settings import setting
 from core.store import default_cache
 from core.topics import AUTO, LABELS, TOPIC_LISTS
 from core.tsne import LIMIT, METHODS, METRICS, MapConfig
@@ -23,6 +24,7 @@ from precompute.progress import PROGRESS
 
 DONE, FAILED, MISTAKE = 0, 1, 2
 COLUMNS = ("text", "id", "title", "url", "topic")
+_DEVICE = "cuda, mps, cpu (default: HEADSCOPE_DEVICE, or the best there is)"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -178,7 +180,7 @@ def _found_again(command: argparse.ArgumentParser) -> None:
     """How ``label`` and ``analyse`` find the model that made the run, to embed the topics' names."""
     group = command.add_argument_group("model")
     group.add_argument("--model", help="the run's own model, if it is a folder (default: by its name)")
-    group.add_argument("--device", help="cuda, mps, cpu (default: the best there is)")
+    group.add_argument("--device", default=setting("HEADSCOPE_DEVICE"), help=_DEVICE)
     group.add_argument("--trust-remote-code", metavar="MODEL", help="run the code that this model brings with it")
 
 
@@ -215,7 +217,7 @@ def _model_options(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--max-tokens", type=int, metavar="N", help="cut documents to N tokens (default: the model's own)"
     )
-    group.add_argument("--device", help="cuda, mps, cpu (default: the best there is)")
+    group.add_argument("--device", default=setting("HEADSCOPE_DEVICE"), help=_DEVICE)
     group.add_argument("--dtype", choices=PRECISIONS, help="default: bfloat16 on CUDA, float32 elsewhere")
     group.add_argument("--token-budget", type=int, metavar="N", help="tokens in a batch, padding included")
     group.add_argument("--padding", choices=PADDING_SIDES, default="right", help="makes no difference to the result")

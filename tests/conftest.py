@@ -139,6 +139,25 @@ def bare_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return cache
 
 
+@pytest.fixture(scope="session")
+def planted_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run 'planted' of 12 documents with vectors alone; the word quagga is in all of them and nowhere else."""
+    import numpy as np
+
+    from benchmarks.synthetic import write_run
+    from core.shape import ModelShape
+
+    cache = tmp_path_factory.mktemp("planted")
+    shape = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
+    vectors = np.random.default_rng(0).normal(size=(12, 32))
+    texts = [f"The quagga number {number} grazes." for number in range(12)]
+    write_run(
+        cache, "planted", shape, lambda stage, first, count: vectors[first : first + count] + stage, [None] * 12,
+        texts=texts,
+    )  # fmt: skip
+    return cache
+
+
 def page_at(cache: Path, page: str, monkeypatch: pytest.MonkeyPatch, patience: float = 60, **address: str) -> AppTest:
     """A page of the app on a cache, at an address, without a browser."""
     from streamlit.testing.v1 import AppTest
@@ -260,23 +279,32 @@ def page(browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture(scope="module")
 def serve() -> Iterator[Callable[..., str]]:
-    """Starts the app (or another ``script``) on a cache and returns its address."""
+    """Starts the app (or another ``script``) on a cache and returns its address.
+
+    ``log`` is a file for what it says; ``flags`` and variables of the ``environment`` are added.
+    """
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(cache: Path, script: str = "app.py") -> str:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        flags = ["--server.headless=true", f"--server.port={port}", "--server.address=127.0.0.1"]
-        started.append(
-            subprocess.Popen(
-                [sys.executable, "-m", "streamlit", "run", script, *flags, "--server.fileWatcherType=none"],
-                cwd=ROOT,
-                env={**os.environ, "HEADSCOPE_CACHE": str(cache), "PYTHONPATH": str(ROOT)},
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
+    def start(
+        cache: Path,
+        script: str = "app.py",
+        port: int | None = None,
+        log: Path | None = None,
+        flags: tuple[str, ...] = (),
+        **environment: str,
+    ) -> str:
+        port = port or free_port()
+        flags = ("--server.headless=true", f"--server.port={port}", "--server.address=127.0.0.1", *flags)
+        with open(log or os.devnull, "wb") as said:
+            started.append(
+                subprocess.Popen(
+                    [sys.executable, "-m", "streamlit", "run", script, *flags, "--server.fileWatcherType=none"],
+                    cwd=ROOT,
+                    env={**os.environ, "HEADSCOPE_CACHE": str(cache), "PYTHONPATH": str(ROOT), **environment},
+                    stdout=said,
+                    stderr=said,
+                )
             )
-        )
         for _ in range(600):
             try:
                 urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2).read()
@@ -289,6 +317,13 @@ def serve() -> Iterator[Callable[..., str]]:
     for process in started:
         process.terminate()
         process.wait(20)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
 
 
 def settle(page: Page) -> None:

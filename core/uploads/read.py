@@ -16,6 +16,7 @@ from core.uploads.web import read_html
 from core.uploads.word import read_docx
 
 MAX_BYTES = 20_000_000
+"""Unless the caller says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -38,25 +39,25 @@ READERS: dict[str, Reader] = {
 """By the ending of the file's name, in small letters."""
 
 
-def read_upload(name: str, data: bytes) -> list[Uploaded]:
-    """The texts of a file, cleaned; a Mistake in one sentence for one that cannot be read."""
-    reader = _reader(name, data)
-    return apart(name, data) if reader.foreign else parse_upload(name, data)
+def read_upload(name: str, data: bytes, most: int = MAX_BYTES) -> list[Uploaded]:
+    """The texts of a file of at most ``most`` bytes, cleaned; a Mistake in one sentence for one that cannot be read."""
+    reader = _reader(name, data, most)
+    return apart(name, data) if reader.foreign else parse_upload(name, data, most)
 
 
-def parse_upload(name: str, data: bytes) -> list[Uploaded]:
+def parse_upload(name: str, data: bytes, most: int = MAX_BYTES) -> list[Uploaded]:
     """The same within this process: nothing but the readers' own limits holds the memory and time that it takes."""
-    found = _reader(name, data).read(shown(name), data)
+    found = _reader(name, data, most).read(shown(name), data)
     return [cleaned(each) for each in found]
 
 
-def _reader(name: str, data: bytes) -> Reader:
+def _reader(name: str, data: bytes, most: int) -> Reader:
     reader = READERS.get(PurePath(name).suffix.lower())
     if reader is None:
         raise Mistake(f"{shown(name)} cannot be read here. Choose a file that ends in {listed(READERS)}.")
-    if len(data) > MAX_BYTES:
+    if len(data) > most:
         raise Mistake(
-            f"{shown(name)} has {len(data) / 1e6:,.1f} MB, more than the {MAX_BYTES / 1e6:,.0f} MB that are taken. "
+            f"{shown(name)} has {len(data) / 1e6:,.1f} MB, more than the {most / 1e6:,.0f} MB that are taken. "
             "Choose a smaller file, or paste the part that matters."
         )
     if not data:

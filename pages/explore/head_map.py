@@ -6,8 +6,8 @@ from core.errors import Mistake
 from pages.explore.head_map_parts import one_map
 from pages.shared.empty_states import ready
 from pages.shared.glossary import why
+from pages.shared.problem import show_problem
 from pages.shared.sidebar import choose_run
-from pages.shared.text import plain
 
 state = choose_run()
 
@@ -21,4 +21,4 @@ if ready(state, "project"):
     try:
         one_map(state)
     except Mistake as mistake:  # a file of the run is missing or damaged
-        st.error(plain(mistake), icon=":material/error:")
+        show_problem(mistake)

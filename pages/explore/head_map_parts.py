@@ -14,7 +14,7 @@ from pages.shared.components.map import head_map
 from pages.shared.components.map_data import StageMap, message, stage_map
 from pages.shared.controls import choose_stage, search
 from pages.shared.data import RunState, documents
-from pages.shared.text import plain
+from pages.shared.problem import show_problem
 from pages.shared.url import MOST_LETTERS, choice_to_url, words_from_url
 
 _KNOWN = "maps the browser has"
@@ -26,7 +26,7 @@ def one_map(state: RunState) -> None:
     try:
         _one_map(state)
     except Mistake as mistake:  # a file of the run is missing or damaged
-        st.error(plain(mistake), icon=":material/error:")
+        show_problem(mistake)
 
 
 def _one_map(state: RunState) -> None:

@@ -17,8 +17,8 @@ from pages.explore.head_profile_parts import (
 from pages.shared.controls import choose_stage
 from pages.shared.data import RunState, tables
 from pages.shared.empty_states import no_labels, ready
+from pages.shared.problem import show_problem
 from pages.shared.sidebar import choose_run
-from pages.shared.text import plain
 
 
 def profile(state: RunState) -> None:
@@ -61,4 +61,4 @@ if ready(state, "analyse"):
     try:
         profile(state)
     except Mistake as mistake:  # a file of the run is missing or damaged
-        st.error(plain(mistake), icon=":material/error:")
+        show_problem(mistake)

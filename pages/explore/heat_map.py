@@ -9,8 +9,8 @@ from pages.explore.heat_map_parts import draw
 from pages.shared.data import RunState, labels
 from pages.shared.empty_states import no_labels, ready
 from pages.shared.glossary import why
+from pages.shared.problem import show_problem
 from pages.shared.sidebar import choose_run
-from pages.shared.text import plain
 
 
 @st.fragment
@@ -25,7 +25,7 @@ def browse(state: RunState) -> None:
             draw(state, view)
             details(state, view)
     except Mistake as mistake:  # a file of the run is missing or damaged
-        st.error(plain(mistake), icon=":material/error:")
+        show_problem(mistake)
 
 
 state = choose_run()

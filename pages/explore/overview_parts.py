@@ -14,6 +14,7 @@ from pages.shared.cards import Card, cards, open_card
 from pages.shared.controls import choose_document, choose_head, choose_stage
 from pages.shared.data import RunState, documents, head_vectors, neighbours, runs
 from pages.shared.figures import head_vectors_figure
+from pages.shared.problem import show_problem
 from pages.shared.show import figure, theme
 from pages.shared.text import plain
 
@@ -72,7 +73,7 @@ def one_head(state: RunState) -> None:
     try:
         _one_head(state)
     except Mistake as mistake:  # a file of the run is missing or damaged
-        st.error(plain(mistake), icon=":material/error:")
+        show_problem(mistake)
 
 
 def _one_head(state: RunState) -> None:

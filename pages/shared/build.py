@@ -10,6 +10,10 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages.shared.log import Clock, event
+from pages.shared.metrics import count
+from pages.shared.visit import note
+
 PROJECT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -20,6 +24,7 @@ class Build:
         self.fraction = 0.0
         self.sentence = "Starting …"
         self.problem = ""
+        self._clock = Clock()
         command = [sys.executable, "-m", "precompute", "all", "demo", "--cache", str(cache), "--progress", "json"]
         self._process = subprocess.Popen(
             command, cwd=PROJECT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -43,6 +48,9 @@ class Build:
         said = self._process.communicate()[1].strip().splitlines()
         if self._process.returncode:
             self.problem = said[-1].removeprefix("headscope: ") if said else "The job ended without saying why."
+        outcome = "failed" if self.problem else "ok"
+        count("headscope_builds_total", outcome)
+        event("build", run="demo", ms=self._clock.ms, outcome=outcome)
 
 
 @st.cache_resource
@@ -59,4 +67,5 @@ def start_build(cache: Path) -> None:
     """Starts the job, unless it is running."""
     build = current_build(cache)
     if build is None or not build.running:
+        note("build", run="demo", outcome="started")
         _builds()[cache] = Build(cache)

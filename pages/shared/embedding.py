@@ -18,10 +18,15 @@ from core.attended import Attended
 from core.chunks import Chunk, Reach, chunks, reach
 from core.errors import Mistake
 from core.manifest import Manifest
+from core.settings import setting
 from core.stages import split_heads
 from pages.shared.data import RunState
+from pages.shared.log import Clock, event
+from pages.shared.metrics import count, observe
+from pages.shared.problem import show_problem
 from pages.shared.queue import Queue, Ticket
 from pages.shared.text import plain
+from pages.shared.visit import note_problem, session_id
 
 if TYPE_CHECKING:
     from core.embedder import Embedder
@@ -65,7 +70,7 @@ class Office:
             from core.same_model import Whereabouts, run_model
 
             ticket.check(f"Loading the model {record['name']} …")
-            found = run_model(manifest, Whereabouts(fetch=False))
+            found = run_model(manifest, Whereabouts(device=setting("HEADSCOPE_DEVICE"), fetch=False))
             while len(self.models) >= _MOST_MODELS:
                 del self.models[next(iter(self.models))]
             self.models[key] = found
@@ -95,9 +100,27 @@ def reading(state: RunState, text: str, in_chunks: bool) -> Reading | None:
     """The text through the run's model; None, and how far it is, while it is not there yet."""
     manifest = state.manifest
     assert manifest is not None
+    session = session_id()
 
     def work(ticket: Ticket[Reading]) -> Reading:
-        return read(office().model(manifest, ticket), text, in_chunks, manifest.stages, ticket)
+        model = office().model(manifest, ticket)
+        clock, outcome, tokens, parts = Clock(), "failed", None, None
+        try:
+            found = read(model, text, in_chunks, manifest.stages, ticket)
+            outcome, tokens, parts = "ok", found.reach.total, len(found.parts)
+        finally:
+            count("headscope_documents_total", outcome)
+            observe("headscope_document_seconds", clock.seconds)
+            event(
+                "document",
+                run=state.run.name,
+                tokens=tokens,
+                parts=parts,
+                ms=clock.ms,
+                outcome=outcome,
+                session=session,
+            )
+        return found
 
     return _result(f"reading {in_chunks}", state, text, work)
 
@@ -154,6 +177,7 @@ def _result(kind: str, state: RunState, text: str, work: Callable[[Ticket[Result
         try:
             ticket = office().queue.submit(work, SECONDS)
         except Mistake as mistake:
+            note_problem(mistake, "queue")
             st.warning(plain(mistake), icon=":material/hourglass_disabled:")
             return None
         kept[key] = ticket
@@ -164,7 +188,7 @@ def _result(kind: str, state: RunState, text: str, work: Callable[[Ticket[Result
         _watch(ticket)
         return None
     if ticket.problem:
-        st.error(plain(ticket.problem), icon=":material/error:")
+        show_problem(ticket.problem, "embedding")
         st.button("Try again", icon=":material/refresh:", key=f"again {kind}", on_click=_forget, args=(key,))
         return None
     return ticket.result

@@ -6,8 +6,10 @@ from typing import TypeGuard
 
 import streamlit as st
 
+from core.settings import is_read_only, read_settings
 from pages.shared.build import current_build, start_build
 from pages.shared.data import RunState, cache_folder
+from pages.shared.problem import show_problem
 from pages.shared.text import plain
 
 
@@ -20,9 +22,19 @@ def empty_cache() -> None:
             "is a corpus of short texts on 25 topics, embedded with the small model all-MiniLM-L6-v2. It takes about a "
             "minute on a laptop and needs no network and no GPU."
         )
-        _build_demo()
+        _offer_demo()
         st.caption("For a corpus of your own, in a terminal:")
         st.code("python -m precompute all my-run --source my-corpus.jsonl", language="bash")
+
+
+def _offer_demo() -> None:
+    if is_read_only(read_settings()):
+        st.info(
+            "This server only reads its cache. Build the demo where the cache can be written, with 'make demo'.",
+            icon=":material/lock:",
+        )
+    else:
+        _build_demo()
 
 
 @st.fragment(run_every=0.7)
@@ -35,7 +47,7 @@ def _build_demo() -> None:
     if build is not None and not build.problem:
         st.rerun()
     if build is not None:
-        st.error(plain(build.problem), icon=":material/error:")
+        show_problem(build.problem, "build")
     if st.button("Build the demo", icon=":material/play_arrow:"):
         start_build(cache)
         st.rerun(scope="fragment")
@@ -46,7 +58,7 @@ def ready(state: RunState | None, *steps: str) -> TypeGuard[RunState]:
     if state is None:
         empty_cache()
     elif state.manifest is None:
-        st.error(plain(state.problem), icon=":material/error:")
+        show_problem(state.problem, "manifest")
     elif not state.finished:
         half_built(state)
     elif "analyse" in steps and not state.analysed:
@@ -95,4 +107,4 @@ def half_built(state: RunState) -> None:
             icon=":material/pause_circle:",
         )
         if state.run.name == "demo":
-            _build_demo()
+            _offer_demo()

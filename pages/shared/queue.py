@@ -128,6 +128,12 @@ class Queue:
             self._count()
         return ticket.before
 
+    def length(self) -> int:
+        """Jobs that wait or are at work."""
+        with self._changed:
+            self._count()
+            return len(self._waiting) + (self._at_work is not None)
+
     def _serve(self) -> None:
         while True:
             with self._changed:

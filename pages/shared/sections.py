@@ -11,7 +11,7 @@ import streamlit as st
 
 from core.errors import Mistake
 from core.store import Run
-from pages.shared.text import plain
+from pages.shared.problem import show_problem
 
 Given = ParamSpec("Given")
 
@@ -24,7 +24,7 @@ def told(section: Callable[Given, None]) -> Callable[Given, None]:
         try:
             section(*args, **kwargs)
         except Mistake as mistake:
-            st.error(plain(mistake), icon=":material/error:")
+            show_problem(mistake)
 
     return shown
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.presets import PRESETS
+from core.settings import setting
 from pages.shared.components.copy_link import copy_link
 from pages.shared.data import RunState, runs
 from pages.shared.text import plain
@@ -18,7 +19,7 @@ def choose_run() -> RunState | None:
     if not states:
         return None
     names = list(states)
-    first = "demo" if "demo" in states else names[0]
+    first = next((name for name in (setting("HEADSCOPE_RUN"), "demo") if name in states), names[0])
     choice_from_url("run", names, first)
     name = st.sidebar.selectbox(
         "Run",

@@ -7,6 +7,7 @@ from pages.shared.controls import choose_stage
 from pages.shared.data import RunState
 from pages.shared.embedding import reading
 from pages.shared.empty_states import ready
+from pages.shared.problem import show_problem
 from pages.shared.sidebar import choose_run
 from pages.shared.text import plain
 from pages.use.your_document_compare import compare_section
@@ -67,4 +68,4 @@ if ready(state):
         try:
             through_every_head(state, chosen)
         except Mistake as mistake:  # a file of the run is missing or damaged
-            st.error(plain(mistake), icon=":material/error:")
+            show_problem(mistake)

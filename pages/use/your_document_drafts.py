@@ -9,7 +9,7 @@ from typing import Protocol
 import streamlit as st
 
 from core.errors import Mistake
-from core.uploads import pasted, read_upload
+from core.uploads import MAX_BYTES, pasted, read_upload
 
 MOST = 20
 """Documents that a session keeps."""
@@ -58,13 +58,13 @@ class Drafts:
     uploads: int = 0
     """How often files were taken: the uploader is a new, empty one each time, and keeps no bytes."""
 
-    def take(self, files: Sequence[File]) -> str | None:
-        """Reads uploaded files; the key of the first text, or None where none could be read."""
+    def take(self, files: Sequence[File], most: int = MAX_BYTES) -> str | None:
+        """Reads files of at most ``most`` bytes; the key of the first text, or None where none could be read."""
         self.problems, first = [], None
         self.uploads += 1
         for number, file in enumerate(files):
             try:
-                texts = read_upload(file.name, file.getvalue())
+                texts = read_upload(file.name, file.getvalue(), most)
             except Mistake as mistake:
                 self.problems.append(str(mistake))
                 continue

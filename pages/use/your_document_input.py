@@ -8,13 +8,14 @@ from functools import partial
 import streamlit as st
 
 from core.errors import listed
-from core.uploads import MAX_BYTES, MAX_CHARACTERS, READERS
+from core.settings import setting
+from core.uploads import MAX_CHARACTERS, READERS
+from pages.shared.problem import show_problem
 from pages.shared.text import plain
 from pages.use.your_document_drafts import EXAMPLE, PASTED, Draft, Drafts, drafts
 
 CHOSEN = "your document"
 """The key of the choice among several documents; its value is never in the address."""
-_MEGABYTES = MAX_BYTES // 1_000_000
 
 
 @dataclass(frozen=True)
@@ -35,25 +36,26 @@ def document_input() -> Chosen | None:
         draft = kept.found[key]
         _text(kept, key)
         for problem in kept.problems:
-            st.error(plain(problem), icon=":material/error:")
+            show_problem(problem, "upload")
         for note in draft.notes:
             st.caption(f":material/info: {plain(note)}")
     return None if draft.asked is None else Chosen(key, kept.names()[key], draft.asked)
 
 
 def _uploads(kept: Drafts) -> None:
+    megabytes: int = setting("HEADSCOPE_UPLOAD_MB")
     files = st.file_uploader(
-        f"Upload documents, up to {_MEGABYTES} MB each",
+        f"Upload documents, up to {megabytes} MB each",
         type=[suffix.removeprefix(".") for suffix in READERS],
         accept_multiple_files=True,
-        max_upload_size=_MEGABYTES,
+        max_upload_size=megabytes,
         key=f"files {kept.uploads}",
         help=f"Files that end in {listed(READERS)}. They are read in memory, kept for this session only, and never "
         "written to the server's disk.",
     )
     if files:
         with st.spinner(f"Reading {plain(', '.join(file.name for file in files))} …"):
-            first = kept.take(files)
+            first = kept.take(files, megabytes * 1_000_000)
         if first is not None:
             st.session_state[CHOSEN] = first
         st.rerun()

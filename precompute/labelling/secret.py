@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import NoReturn
 
 from core.errors import Mistake
+from core.settings import SECRETS
 from precompute.labelling.endpoint import other_server
 
 KEY, FILE = "OPENAI_API_KEY", "HEADSCOPE_SECRETS"
-SECRETS = Path(__file__).resolve().parents[2] / ".streamlit" / "secrets.toml"
 _HIDDEN = "***"
 _DUMMY = "none"
 """Local servers want some key, and take any."""

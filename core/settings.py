@@ -1,0 +1,223 @@
+"""What the environment says: one table of settings, read and checked together."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from core.errors import Mistake, Mistakes, listed
+from core.files import check_run_name
+
+PREFIX = "HEADSCOPE_"
+PROJECT = Path(__file__).resolve().parent.parent
+SECRETS = PROJECT / ".streamlit" / "secrets.toml"
+LEVELS = ("debug", "info", "warning", "error")
+FORMATS = ("text", "json")
+LOGINS = ("if-configured", "required")
+MOST_UPLOAD_MB = 200
+_DEVICE = re.compile(r"cpu|mps|cuda(:\d{1,3})?")
+_DOMAIN = re.compile(r"(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")
+_YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Every setting, parsed; a field for each row of ``SETTINGS``."""
+
+    cache: Path
+    run: str | None
+    device: str | None
+    models: Path
+    upload_mb: int
+    read_only: bool
+    login: str
+    allowed_domains: tuple[str, ...]
+    log_level: str
+    log_format: str
+    secrets: Path
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One row. ``parse`` is given text that is not empty, and raises ValueError with what it should be."""
+
+    field: str
+    parse: Callable[[str], Any]
+    default: Callable[[], Any]
+    shown: str
+    """The default in words, as the README has it."""
+    meaning: str
+
+
+def _folder(text: str) -> Path:
+    path = Path(text).expanduser()
+    if path.exists() and not path.is_dir():
+        raise ValueError("a folder, and this is a file")
+    return path
+
+
+def _run(text: str) -> str:
+    try:
+        return check_run_name(text)
+    except Mistake:
+        raise ValueError("the name of a run, such as demo") from None
+
+
+def _device(text: str) -> str | None:
+    name = text.lower()
+    if name != "auto" and not _DEVICE.fullmatch(name):
+        raise ValueError("auto, cpu, cuda, cuda:1 (or another number) or mps")
+    return None if name == "auto" else name
+
+
+def _megabytes(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= MOST_UPLOAD_MB):
+        raise ValueError(f"a whole number from 1 to {MOST_UPLOAD_MB}")
+    return int(text)
+
+
+def _switch(text: str) -> bool:
+    if text.lower() not in _YES + _NO:
+        raise ValueError(f"one of {listed(_YES)}, or {listed(_NO)}")
+    return text.lower() in _YES
+
+
+def _domains(text: str) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",")))
+    if not all(_DOMAIN.fullmatch(domain) for domain in found):
+        raise ValueError("domains with commas between them, such as example.org,example.com")
+    return found
+
+
+def _one_of(*names: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text.lower() not in names:
+            raise ValueError(f"one of {listed(names)}")
+        return text.lower()
+
+    return parse
+
+
+def _models() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "headscope" / "models"
+
+
+SETTINGS: dict[str, Setting] = {
+    "HEADSCOPE_CACHE": Setting(
+        "cache", _folder, lambda: PROJECT / "cache", "`cache/` of the project", "the folder with the runs"
+    ),
+    "HEADSCOPE_RUN": Setting(
+        "run", _run, lambda: None, "`demo`, else the first by name", "the run that the app shows first"
+    ),
+    "HEADSCOPE_DEVICE": Setting(
+        "device",
+        _device,
+        lambda: None,
+        "`auto`: the best there is",
+        "what models run on: `auto`, `cpu`, `cuda`, `cuda:N` or `mps`; the job's `--device` comes before it",
+    ),
+    "HEADSCOPE_MODELS": Setting(
+        "models",
+        _folder,
+        _models,
+        "`~/.cache/headscope/models`",
+        "where converted weights (SmolLM2) are kept, and where the app looks for a run's model that was a folder",
+    ),
+    "HEADSCOPE_UPLOAD_MB": Setting(
+        "upload_mb",
+        _megabytes,
+        lambda: 20,
+        "20",
+        f"the largest file that may be uploaded, in megabytes (1 to {MOST_UPLOAD_MB}); the server refuses more",
+    ),
+    "HEADSCOPE_READ_ONLY": Setting(
+        "read_only",
+        _switch,
+        lambda: False,
+        "off; on by itself where the cache cannot be written",
+        "the app writes nothing into the cache: no button builds the demo",
+    ),
+    "HEADSCOPE_LOGIN": Setting(
+        "login",
+        _one_of(*LOGINS),
+        lambda: "if-configured",
+        "`if-configured`",
+        "`required`: without `[auth]` in Streamlit's secrets the app stays closed, instead of being open to everybody",
+    ),
+    "HEADSCOPE_ALLOWED_DOMAINS": Setting(
+        "allowed_domains",
+        _domains,
+        lambda: (),
+        "everybody who can sign in",
+        "who may come in after the login: e-mail domains with commas between them; subdomains are others",
+    ),
+    "HEADSCOPE_LOG_LEVEL": Setting(
+        "log_level",
+        _one_of(*LEVELS),
+        lambda: "info",
+        "`info`",
+        "`debug`, `info`, `warning` or `error`; `debug` adds tracebacks, which may quote a document",
+    ),
+    "HEADSCOPE_LOG_FORMAT": Setting(
+        "log_format", _one_of(*FORMATS), lambda: "text", "`text`", "`text`, or `json`: an object a line"
+    ),
+    "HEADSCOPE_SECRETS": Setting(
+        "secrets",
+        lambda text: Path(text).expanduser(),
+        lambda: SECRETS,
+        "`.streamlit/secrets.toml`",
+        "for `label`: a TOML file with `OPENAI_API_KEY`, instead of the variable",
+    ),
+}
+"""By the variable's name. The README's table says the same; a test compares them."""
+
+
+def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
+    """All settings, or Mistakes with a sentence for each that is wrong."""
+    environment = os.environ if environment is None else environment
+    values: dict[str, Any] = {}
+    wrong = []
+    for name, row in SETTINGS.items():
+        try:
+            values[row.field] = setting(name, environment)
+        except Mistake as mistake:
+            wrong.append(str(mistake))
+    if wrong:
+        raise Mistakes(wrong)
+    return Settings(**values)
+
+
+def setting(name: str, environment: Mapping[str, str] | None = None) -> Any:
+    """One setting; a variable that is empty counts as not set."""
+    environment = os.environ if environment is None else environment
+    row, text = SETTINGS[name], environment.get(name, "").strip()
+    if not text:
+        return row.default()
+    try:
+        return row.parse(text)
+    except ValueError as error:
+        raise Mistake(f"{name} is {text[:80]!r}; it should be {error}. Change it, or unset it.") from None
+
+
+def unknown_settings(environment: Mapping[str, str] | None = None) -> list[str]:
+    """A sentence for every variable that looks like a setting and is none, with the nearest that is one."""
+    environment = os.environ if environment is None else environment
+    sentences = []
+    for name in sorted(environment):
+        if name.startswith(PREFIX) and name not in SETTINGS:
+            # Compared without what they all begin with, which would make any two alike.
+            near = get_close_matches(name.removeprefix(PREFIX), [known.removeprefix(PREFIX) for known in SETTINGS], n=1)
+            hint = f"Did you mean {PREFIX}{near[0]}?" if near else f"There are: {listed(SETTINGS)}."
+            sentences.append(f"{name[:80]} is no setting of Headscope and does nothing. {hint}")
+    return sentences
+
+
+def is_read_only(settings: Settings) -> bool:
+    """Whether the app leaves the cache alone: because it was told to, or because it could not write there anyway."""
+    folder = next((each for each in (settings.cache, *settings.cache.parents) if each.exists()), Path("/"))
+    return settings.read_only or not os.access(folder, os.W_OK | os.X_OK)

@@ -1,0 +1,103 @@
+"""Who may come in: where ``[auth]`` is in Streamlit's secrets, people who have signed in, and are of a listed domain.
+
+Whatever is wrong with ``[auth]`` closes the app; only where there is none at all is it open.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import streamlit as st
+from streamlit.errors import StreamlitSecretNotFoundError
+
+from core.errors import Mistake, listed
+from core.settings import Settings
+
+DEFAULT = "default"
+"""Streamlit's name for a provider that stands in ``[auth]`` itself."""
+SHORTEST_SECRET = 32
+_SHARED = ("redirect_uri", "cookie_secret")
+_OF_PROVIDER = ("client_id", "client_secret", "server_metadata_url")
+_CALLBACK = re.compile(r"https?://[^\s/]+(/\S*)?/oauth2callback")
+_ADDRESS = re.compile(r"[^@\s]+@([^@\s]+)")
+_WHERE = "[auth] in Streamlit's secrets"
+
+
+@dataclass(frozen=True)
+class Gate:
+    """``providers`` to sign in with; none where the app is open to everybody."""
+
+    providers: tuple[str, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        return not self.providers
+
+
+def find_gate(settings: Settings) -> Gate:
+    """What the secrets say; a Mistake, and a closed app, where they cannot be understood."""
+    section = _auth_section()
+    if section is not None:
+        return Gate(check_auth(section))
+    if settings.allowed_domains or settings.login == "required":
+        name = "HEADSCOPE_ALLOWED_DOMAINS" if settings.allowed_domains else "HEADSCOPE_LOGIN=required"
+        raise Mistake(
+            f"{name} is set, but there is no {_WHERE}, so that nobody can sign in. Add the section, or unset the "
+            "variable."
+        )
+    return Gate()
+
+
+def check_auth(section: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the providers; all values are looked at now, not when somebody signs in."""
+    _need(section, _SHARED, _WHERE)
+    if not _CALLBACK.fullmatch(section["redirect_uri"]):
+        raise Mistake(f"redirect_uri of {_WHERE} is not the app's address with /oauth2callback at its end. Change it.")
+    if len(section["cookie_secret"]) < SHORTEST_SECRET:
+        raise Mistake(
+            f"cookie_secret of {_WHERE} is short enough to be guessed. Make it {SHORTEST_SECRET} random characters or "
+            "more, such as those of 'openssl rand -hex 32'."
+        )
+    named = [name for name, value in section.items() if isinstance(value, Mapping) and name != "client_kwargs"]
+    if wrong := [name for name in named if "_" in name]:
+        raise Mistake(f"Streamlit takes no underscore in a provider's name ({listed(wrong)} of {_WHERE}). Rename it.")
+    for name in named:
+        _need(section[name], _OF_PROVIDER, f"[auth.{name}] in Streamlit's secrets")
+    if not named or any(key in section for key in _OF_PROVIDER):
+        _need(section, _OF_PROVIDER, _WHERE)
+        named = [DEFAULT, *(name for name in named if name != DEFAULT)]
+    if any(find_spec(package) is None for package in ("authlib", "httpx")):
+        raise Mistake(f"There is {_WHERE}, but Authlib or httpx is missing. Install requirements.txt.")
+    return tuple(named)
+
+
+def may_enter(user: Mapping[str, Any], domains: tuple[str, ...]) -> bool:
+    """Whether somebody who has signed in is of a listed domain; with no list everybody is."""
+    if not domains:
+        return True
+    found = _ADDRESS.fullmatch(str(user.get("email") or ""))
+    verified = str(user.get("email_verified", True)).lower() != "false"
+    return found is not None and verified and found.group(1).lower() in domains
+
+
+def _auth_section() -> Mapping[str, Any] | None:
+    try:
+        section = st.secrets.get("auth")
+    except StreamlitSecretNotFoundError as error:
+        if error.error_id == "no-secrets-found":
+            return None
+        raise Mistake("Streamlit's secrets cannot be read as TOML. Mend the file.") from None
+    except (OSError, ValueError):  # no leave to read it, or no text
+        raise Mistake("Streamlit's secrets are there, but cannot be read. Give this user leave to read them.") from None
+    if section is not None and not isinstance(section, Mapping):
+        raise Mistake(f"{_WHERE} is no section. Write [auth] on a line of its own, and its values below.")
+    return section
+
+
+def _need(section: Mapping[str, Any], keys: tuple[str, ...], where: str) -> None:
+    if lacking := [key for key in keys if not (isinstance(section.get(key), str) and section[key].strip())]:
+        raise Mistake(f"{where} lacks {listed(lacking)}. Add what is missing, as text; until then nobody can come in.")

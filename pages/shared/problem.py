@@ -1,0 +1,14 @@
+"""A problem, told to a person in its sentence and to the log by its kind."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.shared.text import plain
+from pages.shared.visit import note_problem
+
+
+def show_problem(problem: object, kind: str = "", icon: str = ":material/error:") -> None:
+    """``problem`` is a Mistake, or a sentence with the ``kind`` of thing that went wrong."""
+    note_problem(problem, kind)
+    st.error(plain(problem), icon=icon)
