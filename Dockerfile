@@ -1,30 +1,81 @@
 # syntax=docker/dockerfile:1
-ARG PYTHON_IMAGE=python:3.11-slim-bookworm
+# The app (the last stage, so the default) and the precompute job on a GPU: --target gpu. Both by the same steps.
+#
+#   PYTHON_IMAGE  by version; to pin its content too, add the digest your registry shows: python:3.11.14-slim-bookworm@sha256:…
+#   GPU_IMAGE     the base of --target gpu; compose.yaml names NVIDIA's CUDA image. Any Debian or Ubuntu with Python 3.11 or
+#                 newer will do, for torch's CUDA build brings its libraries along: the default is the app's base
+#   TORCH_INDEX   where torch comes from: the address of PyTorch's index of CPU builds makes the app's image a third of the
+#                 size. Empty: pip's own index, which has the CUDA build
+ARG PYTHON_IMAGE=python:3.11.14-slim-bookworm
+ARG GPU_IMAGE=python:3.11.14-slim-bookworm
 
 FROM ${PYTHON_IMAGE} AS packages
-# Where wheels come from is the builder's business: --build-arg PIP_ARGS="--extra-index-url …" for a CPU-only torch.
-ARG PIP_ARGS=""
-ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
-RUN python -m venv /opt/venv
-COPY requirements.txt /tmp/requirements.txt
-# torch alone first: it is by far the largest layer, and changes least.
-# hadolint ignore=SC2086
-RUN /opt/venv/bin/pip install ${PIP_ARGS} "$(grep '^torch==' /tmp/requirements.txt)"
-# hadolint ignore=SC2086
-RUN /opt/venv/bin/pip install ${PIP_ARGS} -r /tmp/requirements.txt
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
+# torch alone first: it is by far the largest, and changes least.
+COPY deploy/install.sh deploy/imports.py /opt/install/
+ARG TORCH_VERSION=2.13.0
+ARG TORCH_INDEX=""
+RUN --mount=type=cache,target=/root/.cache/pip sh /opt/install/install.sh torch "${TORCH_VERSION}" "${TORCH_INDEX}"
+COPY requirements.lock requirements-cuda.lock /opt/install/
+RUN --mount=type=cache,target=/root/.cache/pip sh /opt/install/install.sh locked
 
-FROM ${PYTHON_IMAGE}
-RUN useradd --create-home --uid 10001 headscope
-COPY --from=packages /opt/venv /opt/venv
-ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 HEADSCOPE_CACHE=/cache
+# The demo run. Its folder outlives the build (a cache mount): after a change in core/ that changes none of its inputs the
+# job finds every step done.
+FROM packages AS demo
+ENV PATH=/opt/venv/bin:$PATH HF_HUB_OFFLINE=1
 WORKDIR /app
-COPY --chown=root:root . .
-RUN mkdir /cache && chown headscope /cache
+COPY core core
+COPY precompute precompute
+RUN --mount=type=cache,target=/demo,id=headscope-demo,sharing=locked \
+    python -m precompute all demo --cache /demo --progress lines \
+    && python -m precompute verify demo --cache /demo \
+    && mkdir /cache && cp -r /demo/demo /cache/
+
+# The job on a GPU. The base may be an Ubuntu without Python.
+FROM ${GPU_IMAGE} AS gpu
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore DEBIAN_FRONTEND=noninteractive
+# hadolint ignore=DL3008
+RUN command -v pip || { apt-get update && apt-get install -y --no-install-recommends python3 python3-pip python3-venv \
+    && rm -rf /var/lib/apt/lists/*; }
+COPY deploy/install.sh deploy/imports.py /opt/install/
+ARG TORCH_VERSION=2.13.0
+ARG GPU_TORCH_INDEX=""
+RUN --mount=type=cache,target=/root/.cache/pip sh /opt/install/install.sh torch "${TORCH_VERSION}" "${GPU_TORCH_INDEX}"
+COPY requirements.lock requirements-cuda.lock /opt/install/
+RUN --mount=type=cache,target=/root/.cache/pip sh /opt/install/install.sh locked \
+    && useradd --no-create-home --home-dir /tmp --uid 10001 headscope \
+    && install -d -o 10001 -g 10001 /cache /models
+ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 HEADSCOPE_CACHE=/cache \
+    HF_HOME=/models/huggingface HEADSCOPE_MODELS=/models/headscope XDG_CACHE_HOME=/tmp/.cache NUMBA_CACHE_DIR=/tmp/.cache/numba
+WORKDIR /app
+COPY core core
+COPY precompute precompute
 USER 10001
-# A container that is started with nothing shows something.
-RUN python -m precompute all demo --progress lines
+ENTRYPOINT ["python", "-m", "precompute"]
+CMD ["--help"]
+
+# Nothing was compiled for the packages: what installed them is a pip that the base has anyway. So the app goes on from
+# there, torch stays a layer of its own, and no gigabyte is copied from stage to stage.
+FROM packages AS app
+# The same number in both images: they share the volumes. Home is /tmp, because the rest may be read-only.
+RUN useradd --no-create-home --home-dir /tmp --uid 10001 headscope && install -d -o 10001 -g 10001 /models
+ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 HEADSCOPE_CACHE=/cache \
+    HF_HOME=/models/huggingface HEADSCOPE_MODELS=/models/headscope XDG_CACHE_HOME=/tmp/.cache NUMBA_CACHE_DIR=/tmp/.cache/numba
+WORKDIR /app
 VOLUME /cache
 EXPOSE 8501
 HEALTHCHECK --interval=30s --timeout=5s --start-period=40s \
   CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8501/_stcore/health', timeout=4)"]
-CMD ["streamlit", "run", "app.py", "--server.address=0.0.0.0", "--server.port=8501", "--server.headless=true"]
+CMD ["streamlit", "run", "app.py", "--server.address=0.0.0.0", "--server.port=8501", "--server.headless=true", "--server.fileWatcherType=none", "--browser.serverAddress=localhost"]
+COPY LICENSE THIRD_PARTY.md ./
+COPY .streamlit/config.toml .streamlit/
+# A container that is started with nothing shows something.
+COPY --from=demo --chown=10001:10001 /cache /cache
+# What changes most comes last, so that little is made again after it.
+COPY deploy/check_pages.py deploy/
+COPY precompute precompute
+COPY core core
+COPY app.py ./
+COPY pages pages
+RUN python -m compileall -q .
+USER 10001

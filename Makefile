@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 RUN_ARGS ?=
 WORKERS ?= 2
 
-.PHONY: help install run demo smollm2 chromium test lint bench bench-maps bench-figures bench-app bench-labels bench-document frontend screenshots clean
+.PHONY: help install run demo smollm2 chromium test lint bench bench-maps bench-figures bench-app bench-labels bench-document frontend screenshots lock licences audit clean
 
 help:
 	@echo "make run            install, build the demo, open the app"
@@ -24,6 +24,9 @@ help:
 	@echo "make bench-document measure one document through every head against one plain vector (a minute)"
 	@echo "make frontend       build the head map's bundle again (needs Node)"
 	@echo "make screenshots    take the README's pictures again"
+	@echo "make lock           requirements.txt to the image's lock files, with hashes; then make licences"
+	@echo "make licences       THIRD_PARTY.md again, from the packages' metadata"
+	@echo "make audit          look for known vulnerabilities in what is locked"
 	@echo "make clean          remove the virtual environment (never the cache)"
 
 run: demo
@@ -73,7 +76,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: $(VENV)/.installed-dev $(VENV)/.installed-smollm2 chromium lint
+test: $(VENV)/.installed-dev $(VENV)/.installed-smollm2 chromium lint audit
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 bench: $(VENV)/.installed-dev $(VENV)/.installed-smollm2
@@ -94,6 +97,18 @@ bench-labels: $(VENV)/.installed-dev
 
 bench-document: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.document
+
+# After a change in requirements.txt. Both files are committed; a test says when they no longer agree.
+lock: $(VENV)/.installed-dev
+	@$(PIP) uv==0.13.7
+	$(BIN)/python -m deploy.lock
+
+licences: $(VENV)/.installed-dev
+	$(BIN)/python -m deploy.licences
+
+# Only a known vulnerability is a failure: without the database it says that it was skipped.
+audit: $(VENV)/.installed-dev
+	@$(BIN)/python -m deploy.audit
 
 # Only after a change in frontend/: the bundle is committed, so that nobody needs Node to run the app.
 frontend:

@@ -1,0 +1,235 @@
+"""What the files of the deployment promise: Dockerfile, .dockerignore, compose.yaml, lock files, licences, audit."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from dockerfile import Instruction, ignore_patterns, is_ignored, stages
+
+from deploy import audit, licences, lock
+from deploy.locked import CUDA_LOCK, LOCK, Package, packages, pinned
+
+ROOT = Path(__file__).resolve().parent.parent
+STAGES = stages((ROOT / "Dockerfile").read_text())
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+
+
+def only(stage: str, name: str) -> Instruction:
+    (found,) = [it for it in STAGES[stage] if it.name == name]
+    return found
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".env",
+        ".git/config",
+        ".streamlit/secrets.toml",
+        ".venv/bin/python",
+        "a-new-folder/notes.txt",
+        "cache/answers.sqlite",
+        "cache/demo/manifest.json",
+        "core/__pycache__/store.cpython-311.pyc",
+        "deploy/Caddyfile",
+        "id_rsa",
+        "tests/conftest.py",
+    ],
+)
+def test_what_stays_out_of_the_build(path: str) -> None:
+    assert is_ignored(path, ignore_patterns(ROOT))
+
+
+@pytest.mark.parametrize(
+    "path", ["app.py", "core/topics.json", "pages/shared/components/map.js", ".streamlit/config.toml"]
+)
+def test_what_goes_into_the_build(path: str) -> None:
+    assert not is_ignored(path, ignore_patterns(ROOT))
+
+
+def test_torch_is_the_one_that_requirements_pin() -> None:
+    pinned = re.search(r"^torch==(\S+)$", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
+    assert pinned
+    for stage in ("packages", "gpu"):
+        assert f"TORCH_VERSION={pinned[1]}" in [it.rest for it in STAGES[stage] if it.name == "ARG"]
+
+
+def test_a_change_of_code_comes_after_the_packages_and_one_of_pages_after_the_demo() -> None:
+    """What is copied before an expensive step makes it anew: only what the step is made from may be."""
+    copied = {
+        stage: [word for it in STAGES[stage] if it.name == "COPY" for word in it.words()[:-1]] for stage in STAGES
+    }
+    assert copied["packages"] == [
+        "deploy/install.sh", "deploy/imports.py", "requirements.lock", "requirements-cuda.lock",
+    ]  # fmt: skip
+    assert copied["demo"] == ["core", "precompute"]
+    assert (
+        copied["app"].index("/cache")
+        < copied["app"].index("core")
+        < copied["app"].index("pages")
+        == len(copied["app"]) - 1
+    )
+
+
+@pytest.mark.parametrize("stage", ["app", "gpu"])
+def test_stages_that_run_have_a_user_and_start_without_a_shell(stage: str) -> None:
+    """A shell as process 1 would not hand SIGTERM on."""
+    names = [it.name for it in STAGES[stage]]
+    assert only(stage, "USER").rest == "10001"
+    assert names.index("USER") > max(at for at, name in enumerate(names) if name in ("RUN", "COPY"))
+    assert all(it.rest.startswith("[") for it in STAGES[stage] if it.name in ("CMD", "ENTRYPOINT"))
+
+
+def test_the_app_is_the_last_stage_and_bases_have_versions() -> None:
+    assert list(STAGES)[-1] == "app"
+    bases = [it.rest for it in STAGES[""] if it.name == "ARG"]
+    assert all(re.search(r"=\S+:\d+\.\d+\.\d+", base) for base in bases), bases
+
+
+def test_the_installer_refuses_an_unknown_step() -> None:
+    done = subprocess.run(["sh", ROOT / "deploy/install.sh", "all"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "'all' is no step" in done.stderr
+
+
+def test_all_that_is_imported_is_copied() -> None:
+    """From any file of the image, to any file of ours."""
+    copied = {word for it in STAGES["app"] if it.name == "COPY" for word in it.words()[:-1]}
+    ours = {path.name for path in ROOT.iterdir() if (path / "__init__.py").is_file() or path.name == "pages"}
+    imported = set()
+    for name in copied & {"app.py", "core", "pages", "precompute", "deploy/check_pages.py"}:
+        for path in [ROOT / name] if name.endswith(".py") else (ROOT / name).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+                modules += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                imported |= {module.split(".")[0] for module in modules} & ours
+    assert imported >= {"core", "pages"}, "nothing was looked at"
+    assert imported <= copied
+
+
+@pytest.mark.parametrize("service", ["app", "precompute", "precompute-cpu"])
+def test_services_are_hardened(service: str) -> None:
+    found = SERVICES[service]
+    assert found["read_only"] is True
+    assert found["tmpfs"] == ["/tmp"]
+    assert found["cap_drop"] == ["ALL"]
+    assert found["security_opt"] == ["no-new-privileges:true"]
+    assert found["env_file"] == [{"path": ".env", "required": False}]
+
+
+def test_only_the_job_may_write_into_the_cache() -> None:
+    assert "cache:/cache:ro" in SERVICES["app"]["volumes"]
+    assert "models:/models:ro" in SERVICES["app"]["volumes"]
+    for job in ("precompute", "precompute-cpu"):
+        assert {"cache:/cache", "models:/models"} <= set(SERVICES[job]["volumes"])
+    assert {"cache", "models"} <= set(COMPOSE["volumes"])
+
+
+def test_plain_up_starts_the_app_alone_and_for_this_machine() -> None:
+    assert [name for name, service in SERVICES.items() if not service.get("profiles")] == ["app"]
+    assert SERVICES["app"]["ports"] == ["${DEPLOY_BIND:-127.0.0.1}:${DEPLOY_PORT:-8501}:8501"]
+
+
+def test_the_job_has_a_gpu_and_its_own_stage() -> None:
+    job = SERVICES["precompute"]
+    assert job["deploy"]["resources"]["reservations"]["devices"][0]["capabilities"] == ["gpu"]
+    assert job["build"]["target"] == "gpu"
+    assert "nvidia/cuda:" in job["build"]["args"]["GPU_IMAGE"]
+
+
+def test_every_build_argument_is_known_to_the_dockerfile() -> None:
+    known = {re.split(r"[= ]", it.rest)[0] for found in STAGES.values() for it in found if it.name == "ARG"}
+    for service in SERVICES.values():
+        assert set(service.get("build", {}).get("args", {})) <= known
+
+
+def test_variables_of_the_deployment_are_not_taken_for_settings_of_the_app() -> None:
+    """.env goes into the container, too, and the app looks at every HEADSCOPE_… there."""
+    used = set(re.findall(r"\$\{(\w+)", (ROOT / "compose.yaml").read_text() + (ROOT / "deploy/Caddyfile").read_text()))
+    assert "DEPLOY_SITE" in used
+    assert not [name for name in used if name.startswith("HEADSCOPE_")]
+
+
+def test_the_lock_has_what_requirements_pin() -> None:
+    wanted = {package for package in pinned("requirements.txt") if package.name != "torch"}
+    assert len(wanted) > 15
+    assert wanted <= set(pinned(LOCK)), "requirements.txt has changed: 'make lock', then 'make licences'"
+
+
+@pytest.mark.parametrize("file", [LOCK, CUDA_LOCK])
+def test_every_locked_package_has_a_hash_and_no_address(file: str) -> None:
+    text = (ROOT / file).read_text()
+    entries = list(lock.entries(text))
+    assert len(entries) == len(pinned(file)) > 10
+    assert all(re.search(r"--hash=sha256:[0-9a-f]{64}", entry) for entry in entries)
+    assert "://" not in text
+    assert not [package for package in pinned(file) if package.name == "torch"]
+
+
+def test_a_lock_is_read_entry_by_entry() -> None:
+    text = "# made\na==1 \\\n    --hash=sha256:aa \\\n    --hash=sha256:ab\nb==2 ; x \\\n    --hash=sha256:bb\n"
+    first = "a==1 \\\n    --hash=sha256:aa \\\n    --hash=sha256:ab\n"
+    assert list(lock.entries(text)) == [first, "b==2 ; x \\\n    --hash=sha256:bb\n"]
+
+
+def test_every_locked_package_is_listed_with_its_licence() -> None:
+    rows = re.findall(r"^\| (\S+) \| (\S+) \| (\S.*) \|$", licences.OUT.read_text(encoding="utf-8"), re.MULTILINE)
+    listed = {Package(name, version) for name, version, _ in rows}
+    assert set(packages()) <= listed, "'make licences' makes the list again"
+    assert {Package(name, version) for name, version, _ in licences.bundled()} <= listed
+    assert "all-MiniLM-L6-v2" in licences.OUT.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("metadata", "licence"),
+    [
+        ("License-Expression: MIT\nLicense: other", "MIT"),
+        ("Classifier: License :: OSI Approved\nClassifier: License :: OSI Approved :: BSD License", "BSD License"),
+        ("License: Apache 2.0\nClassifier: Programming Language :: Python", "Apache 2.0"),
+    ],
+)
+def test_a_licence_is_read_from_metadata(metadata: str, licence: str) -> None:
+    from email import message_from_string
+
+    assert licences.stated(message_from_string(f"Name: a\n{metadata}\n\n")) == licence
+
+
+def test_a_package_without_a_licence_is_refused() -> None:
+    with pytest.raises(SystemExit, match="no-such-package is not installed"):
+        licences.licence("no-such-package")
+
+
+def test_a_known_vulnerability_fails_the_audit(capsys: pytest.CaptureFixture[str]) -> None:
+    bad = {"name": "a", "version": "1", "vulns": [{"id": "PYSEC-1", "fix_versions": ["1.1"]}]}
+    assert audit.verdict([bad, {"name": "b", "version": "2", "vulns": []}]) == 1
+    assert "a 1: PYSEC-1, fixed in 1.1." in capsys.readouterr().err
+    assert audit.verdict([{"name": "b", "version": "2", "vulns": []}, {"name": "c", "skip_reason": "unknown"}]) == 0
+    assert "against 1 packages; 1 are unknown" in capsys.readouterr().out
+
+
+def test_an_audit_that_breaks_is_not_called_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two versions of one package is a mistake that pip-audit itself refuses, before it asks anybody."""
+    twins = [Package("networkx", "3.6.1"), Package("networkx", "3.7")]
+    with pytest.raises(audit.Failed, match="duplicate"):
+        audit.audited(twins)
+    assert audit.without_twins(twins) == [twins[:1], twins[1:]]
+
+
+def test_without_its_database_the_audit_says_so_and_passes() -> None:
+    """A proxy that refuses every connection stands for a machine without the internet."""
+    done = subprocess.run(
+        [sys.executable, "-m", "deploy.audit"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env={"PATH": "/usr/bin:/bin", "HTTPS_PROXY": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("pip-audit: skipped, its database cannot be reached from here")
