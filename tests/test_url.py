@@ -104,3 +104,17 @@ def test_a_reader_faster_than_the_address_is_believed(session: Any) -> None:
     assert choose(session, 3) == 3
     session.query_params["stage"] = "2"  # the browser's Back: the widget is as it was drawn
     assert choose(session) == 2
+
+
+def test_a_press_that_ends_where_the_page_is_counts_against_an_older_address(session: Any) -> None:
+    """Presses faster than the address: 2, then 3 and back to 2 at once, while the browser still says nothing."""
+    url.note_page("one")
+    choose(session)
+    url.decide("stage", 2)
+    assert choose(session) == 2
+    session.query_params.clear()  # the browser has not heard of it yet when it sends the next presses
+    url.decide("stage", 2)
+    assert choose(session) == 2
+    assert session.query_params == {"stage": "2"}
+    session.query_params.clear()  # but without a press it is the reader's Back
+    assert choose(session) == 1

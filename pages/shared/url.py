@@ -55,6 +55,16 @@ def choice_to_url(name: str, value: Choice, default: Choice) -> None:
         kept[name] = text
 
 
+def decide(name: str, value: Choice) -> None:
+    """Sets a choice from a callback: it counts even where it is what the page shows already.
+
+    Without this, presses that come faster than the address would be undone by the address from before them: two of them
+    that end where the page already is leave the widget as it was drawn, and then the address is believed.
+    """
+    st.session_state[name] = value
+    st.session_state.pop(_drawn(name), None)
+
+
 def note_page(page: str) -> None:
     """Told by app.py which page is about to run."""
     turned = st.session_state.get(_PAGE) not in (None, page)
