@@ -18,6 +18,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -93,9 +94,24 @@ WATCH = """
 """
 
 
+@dataclass(frozen=True)
+class Server:
+    """A Streamlit server: where it is, and its process."""
+
+    address: str
+    pid: int
+
+
 @contextmanager
 def served(script: str, cache: Path) -> Iterator[str]:
     """The address of ``streamlit run script``, on a port of its own, until the block ends."""
+    with server(script, cache) as started:
+        yield started.address
+
+
+@contextmanager
+def server(script: str, cache: Path) -> Iterator[Server]:
+    """The same, with its process."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -109,7 +125,7 @@ def served(script: str, cache: Path) -> Iterator[str]:
     )
     try:
         _wait_for(f"http://127.0.0.1:{port}/_stcore/health")
-        yield f"http://127.0.0.1:{port}"
+        yield Server(f"http://127.0.0.1:{port}", process.pid)
     finally:
         process.terminate()
         process.wait(20)

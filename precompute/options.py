@@ -200,7 +200,12 @@ def _project_options(command: argparse.ArgumentParser) -> None:
         help=f"fit at most N points, by topic, and place the rest among them (default: {LIMIT})",
     )
     group.add_argument("--by-head", action="store_true", help="also a map for each head by itself")
-    group.add_argument("--threads", type=int, metavar="N", help="default: all; with 1 the map is the same every time")
+    group.add_argument(
+        "--threads",
+        type=int,
+        metavar="N",
+        help="default: all, or 1 for up to 5,000 points; with 1 the map is the same every time",
+    )
 
 
 def _model_options(command: argparse.ArgumentParser) -> None:

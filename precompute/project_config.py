@@ -19,6 +19,8 @@ PLACING = 2
 """The same for points that are placed on a map, and not fitted."""
 _SETTINGS = ("method", "perplexity", "iterations", "metric", "limit", "by_head", "seed")
 """What decides a map; the number of threads only decides its last digits."""
+FEW_POINTS = 5_000
+"""So few are fitted by one thread: several would wait for each other most of the time, and on a busy machine long."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class ProjectConfig:
     """Also a map for each head by itself."""
     seed: int = 0
     threads: int | None = None
-    """None: all there are; with 1 the map is the same every time."""
+    """None: all there are, or one where points are few; with 1 the map is the same every time."""
     again: bool = False
 
     def __post_init__(self) -> None:
@@ -50,11 +52,13 @@ class ProjectConfig:
         if self.threads is not None and self.threads < 1:
             raise Mistake(f"--threads {self.threads} makes no sense. Give 1 or more.")
 
-    @property
-    def cores(self) -> int:
-        return self.threads or (
-            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        )
+    def cores(self, points: int) -> int:
+        """Threads for a map of so many points."""
+        if self.threads is not None:
+            return self.threads
+        if points <= FEW_POINTS:
+            return 1
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
     @property
     def options(self) -> dict[str, object]:

@@ -63,7 +63,7 @@ class MapMaker:
         parts = [rows[np.isin(docs, chosen)] for docs, rows in self.rows(stage, head)]
         vectors = np.concatenate([part.reshape(-1, part.shape[-1]) for part in parts])
         perplexity = check_perplexity(self.config.perplexity, len(vectors))
-        config = MapConfig(perplexity, self.config.iterations, self.config.seed, self.config.cores)
+        config = MapConfig(perplexity, self.config.iterations, self.config.seed, self.config.cores(len(vectors)))
 
         def on_iteration(done: int, kl: float) -> None:
             tell(0.9 * done / config.iterations, f"iteration {done} of {config.iterations}, KL {kl:.3f}")
@@ -79,7 +79,7 @@ class MapMaker:
         self, stage: int, head: int, chosen: np.ndarray, vectors: np.ndarray, fitted: np.ndarray, tell: Tell
     ) -> np.ndarray:
         """All points: those that were fitted, and the others placed among them, a part at a time."""
-        placer = Placer.of(vectors, fitted, self.config.cores)
+        placer = Placer.of(vectors, fitted, self.config.cores(len(vectors)))
         each = 1 if head else self.heads
         places = np.empty((self.docs, each, 2), dtype=np.float32)
         places[chosen] = fitted.reshape(len(chosen), each, 2)

@@ -259,20 +259,33 @@ def finish() -> Callable[[subprocess.Popen[str]], Outcome]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=SLOW)
     path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     assert path, "Chromium is missing: 'make chromium' installs it where it may."
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        launched = playwright.chromium.launch(executable_path=path, args=FLAGS, timeout=SLOW)
+        launched.new_context = _patient(launched.new_context)  # type: ignore[method-assign]
+        launched.new_page = _patient(launched.new_page)  # type: ignore[method-assign]
         yield launched
         launched.close()
+
+
+def _patient(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Whatever a test opens waits as long as it takes; Playwright's own half a minute is short on a busy machine."""
+
+    def made(*args: Any, **options: Any) -> Any:
+        opened = make(*args, **options)
+        opened.set_default_timeout(SLOW)
+        return opened
+
+    return made
 
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
     context = browser.new_context(viewport={"width": 1400, "height": 1000})
-    context.set_default_timeout(SLOW)
     yield context.new_page()
     context.close()
 
@@ -305,18 +318,26 @@ def serve() -> Iterator[Callable[..., str]]:
                     stderr=said,
                 )
             )
-        for _ in range(600):
+        address = f"http://127.0.0.1:{port}"
+        for _ in range(900):
             try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2).read()
-                return f"http://127.0.0.1:{port}"
+                urllib.request.urlopen(f"{address}/_stcore/health", timeout=2).read()
+                break
             except OSError:
                 time.sleep(0.1)
-        raise AssertionError("the app did not start")
+        else:
+            raise AssertionError("the app did not start")
+        return address
 
     yield start
     for process in started:
         process.terminate()
-        process.wait(20)
+    for process in started:
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:  # a page that is still at work, on a machine that has no time for it
+            process.kill()
+            process.wait()
 
 
 def free_port() -> int:
@@ -336,12 +357,20 @@ def settle(page: Page) -> None:
 
 def choose(page: Page, label: str, option: str) -> None:
     """Takes an option of a select box."""
-    box = page.get_by_role("combobox", name=label)
+    from playwright.sync_api import TimeoutError as Late
+
+    box, wanted = page.get_by_role("combobox", name=label), page.get_by_role("option", name=option, exact=True)
     box.scroll_into_view_if_needed()
     settle(page)
-    page.wait_for_timeout(500)  # a list that opens while the page still scrolls closes again
-    box.click()
-    page.get_by_role("option", name=option, exact=True).click()
+    for _ in range(SLOW // 10_000):
+        page.wait_for_timeout(500)  # a list that opens while the page still scrolls closes again
+        box.click()
+        try:
+            wanted.click(timeout=10_000)
+        except Late:  # it has closed after all: once more
+            continue
+        return
+    raise AssertionError(f"The list '{label}' did not offer '{option}'.")
 
 
 class Fingers:

@@ -20,8 +20,8 @@ FOOT = 34
 
 
 @pytest.fixture(scope="module")
-def address(serve: Callable[..., str], browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> str:
-    return serve_mapped(serve, browser, tmp_path_factory.mktemp("mapped"))
+def address(serve: Callable[..., str], tmp_path_factory: pytest.TempPathFactory) -> str:
+    return serve_mapped(serve, tmp_path_factory.mktemp("mapped"))
 
 
 @pytest.fixture

@@ -24,8 +24,6 @@ def opened(page: Page, address: str) -> Callable[[str, str], Page]:
     """A page by its address, and the heading that it has when it is there."""
 
     def open_(path: str, heading: str) -> Page:
-        page.goto(address)  # until somebody has seen the first page, Streamlit knows no other
-        expect(page.get_by_role("heading", name="Headscope")).to_be_visible(timeout=SLOW)
         page.goto(f"{address}{path}")
         expect(page.get_by_role("heading", name=heading, exact=True).first).to_be_visible(timeout=SLOW)
         settle(page)

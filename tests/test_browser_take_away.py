@@ -40,8 +40,6 @@ def test_the_link_that_is_copied_opens_the_same_view_for_somebody_else(browser: 
 
 
 def test_a_figure_is_saved_as_it_looks(page: Page, address: str) -> None:
-    page.goto(address)
-    expect(page.get_by_role("heading", name="Headscope")).to_be_visible(timeout=SLOW)
     page.goto(f"{address}/stages")
     expect(page.get_by_text("Bars are 95 % intervals.")).to_be_visible(timeout=SLOW)
     settle(page)

@@ -36,8 +36,6 @@ def address(serve: Callable[[Path], str], analysed_cache: Path) -> Iterator[str]
 @pytest.fixture
 def opened(page: Page, address: str) -> Callable[..., Page]:
     def open_(query: str = "") -> Page:
-        page.goto(address)  # until somebody has seen the first page, Streamlit knows no other
-        expect(page.get_by_role("heading", name="Headscope")).to_be_visible(timeout=SLOW)
         page.goto(f"{address}/your_document{query}")
         expect(page.get_by_role("button", name="Embed")).to_be_visible(timeout=SLOW)
         settle(page)

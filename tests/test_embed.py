@@ -439,18 +439,17 @@ def test_killed_at_random_moments_a_run_ends_as_if_it_never_had_been(
     write_corpus: Write,
     some_rows: Rows,
     start_job: Start,
-    finish: Finish,
     command: Command,
+    one_thread: None,
 ) -> None:
     rows = some_rows(720, words=60)
     source = write_corpus(rows)
     expected = 144
     options = ("--source", source, "--model", tiny_model, "--part-size", 5)
-    whole = start_job("embed", "run", "--cache", tmp_path / "whole", *options)
     cache = tmp_path / "killed"
     run = Run(cache, "run")
     chosen = random.Random(20_25)
-    for kill in range(4):
+    for kill in range(2):
         job = start_job("embed", "run", "--cache", cache, *options)
         enough = len(run.parts(3)) + chosen.randint(2, 12)
         wait_for(job, lambda enough=enough: len(run.parts(3)) >= enough)
@@ -475,14 +474,14 @@ def test_killed_at_random_moments_a_run_ends_as_if_it_never_had_been(
 
     staged = [path.name for path in run.staging.glob("*.parquet")]
     kept = {name: found for name, found in snapshot(run.folder).items() if Path(name).name in staged}
-    last = finish(start_job("embed", "run", "--cache", cache, *options))
+    last = command("embed", "run", "--cache", cache, *options)
     assert last.status == 0
     (told,) = re.findall(r"\((\d+) of 144 parts were there from before\)", last.err)
     assert int(told) == len(staged) > 0
     after = snapshot(run.folder)
     assert all(after[name] == found for name, found in kept.items() if name.startswith("heads"))
 
-    assert finish(whole).status == 0
+    assert command("embed", "run", "--cache", tmp_path / "whole", *options, "--quiet").status == 0
     assert parts(run.folder) == parts(tmp_path / "whole" / "run")
     assert len(parts(run.folder)) == 3 * expected
     documents = run.documents()
@@ -522,22 +521,18 @@ def test_a_full_disk_is_told_and_the_same_command_goes_on_later(
     tiny_model: Path,
     write_corpus: Write,
     some_rows: Rows,
-    start_job: Start,
-    finish: Finish,
     command: Command,
 ) -> None:
     source = write_corpus(some_rows(300, words=20))
-    arguments, jobs = {}, {}
     for unwritten, (part_size, size) in FULL.items():
         options = ("--source", source, "--model", tiny_model, "--part-size", part_size)
-        arguments[unwritten] = ("embed", unwritten, "--cache", cache, *options)
-
-        def no_larger_files(size: int = size) -> None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-
-        jobs[unwritten] = start_job(*arguments[unwritten], "--quiet", preexec_fn=no_larger_files)
-    for unwritten, job in jobs.items():
-        full = finish(job)
+        arguments = ("embed", unwritten, "--cache", cache, *options)
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+        try:
+            full = command(*arguments, "--quiet")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
         assert full.status == 2
         assert full.out == ""
         assert full.err == (
@@ -547,7 +542,7 @@ def test_a_full_disk_is_told_and_the_same_command_goes_on_later(
         run = Run(cache, unwritten)
         assert not list(run.folder.rglob("*.writing*"))
         assert not run.manifest().is_done("embed")
-        later = command(*arguments[unwritten])
+        later = command(*arguments)
         assert later.status == 0
         assert ("(30 of 30 parts were there from before)" in later.err) == (unwritten == "documents.parquet")
         assert verify(run, part_digest).problems == ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import sys
@@ -742,3 +743,10 @@ def test_new_points_are_placed_on_a_stored_map(config: ProjectConfig) -> None:
     places = table[["x", "y"]].to_numpy()
     extent = np.ptp(places, axis=0).max()
     assert np.median(np.linalg.norm(placed - places[:40], axis=1)) < 0.1 * extent
+
+
+def test_few_points_take_one_thread_and_many_all(tmp_path: Path) -> None:
+    config = ProjectConfig(tmp_path, "run")
+    assert config.cores(5_000) == 1
+    assert config.cores(5_001) == len(os.sched_getaffinity(0))
+    assert replace(config, threads=3).cores(10) == 3

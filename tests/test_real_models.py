@@ -22,8 +22,8 @@ TEXTS = [
 ]
 
 
-SHORTER = [" ".join(text.split()[: 20 + 5 * index]) for index, text in enumerate(TEXTS)]
-"""For SmolLM2, which is thirty layers deep."""
+SHORTER = [" ".join(text.split()[: 8 + 4 * index]) for index, text in enumerate(TEXTS) if index not in (4, 5, 6, 7)]
+"""For SmolLM2, which is thirty layers deep: short, long, empty, and in other scripts, but fewer."""
 
 
 def texts_for(model: str) -> list[str]:
@@ -59,7 +59,7 @@ def test_minilm_equals_sentence_transformers_in_any_batch_composition() -> None:
     model = embedder("all-MiniLM-L6-v2")
     theirs = peer("all-MiniLM-L6-v2", 256).encode(TEXTS, batch_size=1)
     generator = np.random.default_rng(7)
-    for _ in range(6):
+    for _ in range(4):
         order = generator.permutation(len(TEXTS))[: generator.integers(1, len(TEXTS) + 1)]
         ours = unit(model.embed([TEXTS[index] for index in order]).output)
         assert np.abs(ours - theirs[order]).max() <= 1e-4
@@ -76,6 +76,22 @@ def test_stage_1_times_the_projection_is_stage_2(model: str) -> None:
     found = loaded.embed(texts_for(model))
     expected = found.stage(1).astype(np.float64) @ weight.T + bias
     assert np.abs(expected - found.stage(2)).max() <= 1e-4 * np.abs(expected).max()
+
+
+def test_shapes_tokens_and_truncation() -> None:
+    mini, smol = embedder("all-MiniLM-L6-v2"), embedder("SmolLM2-135M")
+    assert (mini.info.pooling, mini.info.max_tokens, mini.info.shape.kv_heads) == ("mean", 256, 12)
+    assert (smol.info.pooling, smol.info.shape.heads, smol.info.shape.kv_heads) == ("last", 9, 3)
+    found = mini.embed(TEXTS)
+    assert split_heads(found.stage(1), 1, mini.info.shape).shape == (len(TEXTS), 12, 32)
+    assert found.tokens[0] == 6  # [CLS] a short one . [SEP]
+    assert found.tokens[-1] == 902  # 300 × "over and over", [CLS] and [SEP]
+    assert found.truncated.tolist() == (found.tokens > 256).tolist()
+
+
+def test_the_weights_are_loaded_with_sdpa_attention() -> None:
+    for model in MODELS:
+        assert embedder(model)._extract.model.config._attn_implementation == "sdpa"
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -99,20 +115,10 @@ def test_several_layers_in_one_pass_are_each_layer_by_itself() -> None:
     assert not np.allclose(both.stage(1, 0), both.stage(1, 1), atol=1e-2)
 
 
-def test_shapes_tokens_and_truncation() -> None:
-    mini, smol = embedder("all-MiniLM-L6-v2"), embedder("SmolLM2-135M")
-    assert (mini.info.pooling, mini.info.max_tokens, mini.info.shape.kv_heads) == ("mean", 256, 12)
-    assert (smol.info.pooling, smol.info.shape.heads, smol.info.shape.kv_heads) == ("last", 9, 3)
-    found = mini.embed(TEXTS)
-    assert split_heads(found.stage(1), 1, mini.info.shape).shape == (len(TEXTS), 12, 32)
-    assert found.tokens[0] == 6  # [CLS] a short one . [SEP]
-    assert found.tokens[-1] == 902  # 300 × "over and over", [CLS] and [SEP]
-    assert found.truncated.tolist() == (found.tokens > 256).tolist()
-
-
 def test_a_batch_that_does_not_fit_is_halved_and_the_next_ones_are_no_larger(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = Embedder.load(EmbedderConfig(token_budget=4_096))
-    expected = model.embed(TEXTS)
+    model = Embedder.load(EmbedderConfig(token_budget=1_024))
+    texts = [" ".join(text.split()[: 10 + 5 * index]) for index, text in enumerate(TEXTS)]
+    expected = model.embed(texts)
     real, sizes = model._extract.__call__, []
 
     class Small:
@@ -125,17 +131,12 @@ def test_a_batch_that_does_not_fit_is_halved_and_the_next_ones_are_no_larger(mon
             return real(ids, mask)
 
     monkeypatch.setattr(model, "_extract", Small())
-    assert furthest(expected, model.embed(TEXTS)) <= 1e-5
+    assert furthest(expected, model.embed(texts)) <= 1e-5
     assert sizes[0] > 3
     halvings = [position for position, size in enumerate(sizes) if size > 3]
     assert sizes[halvings[-1] + 1 :]
-    model.embed(["word " * 240] * 8)
+    model.embed(["word " * 60] * 8)
     assert max(sizes[halvings[-1] + 1 :]) <= 3  # learnt, for the rest of that call and for the next
-
-
-def test_the_weights_are_loaded_with_sdpa_attention() -> None:
-    for model in MODELS:
-        assert embedder(model)._extract.model.config._attn_implementation == "sdpa"
 
 
 def test_smollm2_is_converted_once_and_found_again(tmp_path: Path) -> None:

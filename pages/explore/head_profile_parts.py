@@ -22,7 +22,7 @@ from pages.shared.data import RunState, documents, labels, own_similarity, topic
 from pages.shared.figure_table import interval, number
 from pages.shared.glossary import why
 from pages.shared.text import plain
-from pages.shared.url import choice_from_url, choice_to_url, moved
+from pages.shared.url import choice_from_url, choice_to_url, decide
 
 LINKED = "linked"
 """Marks an address that a link of this page leads to."""
@@ -78,8 +78,7 @@ def head_control(heads: int) -> int:
     """The head, with its neighbours one key away."""
 
     def go_to(head: int) -> None:
-        st.session_state["head"] = head
-        moved()
+        decide("head", head)
 
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         before = st.container(width="content")

@@ -14,6 +14,7 @@ from pages.shared.data import RunState, documents, labels, neighbours, own_simil
 from pages.shared.glossary import why
 from pages.shared.show import figure, theme
 from pages.shared.text import plain
+from pages.shared.url import decide
 
 NEIGHBOURS = 6
 
@@ -76,7 +77,7 @@ def _topic(state: RunState, topic: int, stage: int) -> None:
     def opened() -> None:
         rows = st.session_state[key].selection.rows
         if rows:
-            st.session_state["doc"] = int(docs[rows[0]]) + 1
+            decide("doc", int(docs[rows[0]]) + 1)
 
     st.dataframe(
         {

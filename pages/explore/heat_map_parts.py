@@ -17,7 +17,7 @@ from pages.shared.components.heatmap import Look, Panel, Pick, Sheet, canvas_hea
 from pages.shared.data import RunState, documents, labels, own_similarity, topics
 from pages.shared.figures import ACCENT, DIVERGING, GROUND, INK
 from pages.shared.show import downloads, theme
-from pages.shared.url import choice_from_url, choice_to_url
+from pages.shared.url import choice_from_url, choice_to_url, decide
 
 KEY = "heat map"
 _LONGEST_TITLE = 120
@@ -98,7 +98,7 @@ def _choose(pick: Pick, view: View, docs: np.ndarray, blocks: np.ndarray) -> Non
     else:
         chosen |= {"block": int(blocks[pick.block])}
     for name, value in chosen.items():
-        st.session_state[name] = value
+        decide(name, value)
 
 
 def _first_mark(version: str, view: View, docs: np.ndarray) -> dict[str, int] | None:

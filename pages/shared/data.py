@@ -16,6 +16,7 @@ from core.merging import topic_similarity
 from core.neighbours import Neighbours, lengths, nearest
 from core.report import Tables, read_tables
 from core.results import Topics, labels_of, read_analysis, read_map, read_own_similarity, read_topics
+from core.stages import split_heads
 from core.store import Run, default_cache, open_run, run_names
 
 
@@ -147,14 +148,21 @@ def _documents(run: Run, version: str) -> pa.Table:
     return run.documents()
 
 
-@st.cache_resource(max_entries=64, show_spinner="Reading the head's vectors …")
-def _head_vectors(run: Run, version: str, stage: int, head: int) -> np.ndarray:
-    vectors = run.head_vectors(stage, head)
+@st.cache_resource(max_entries=6, show_spinner="Reading the heads' vectors …")
+def _stage_vectors(run: Run, version: str, stage: int) -> np.ndarray:
+    """``[doc, head, dim]``: read and held once for all heads, since a file's parts hold them side by side anyway."""
+    vectors = split_heads(run.head_vectors(stage, 0), stage, run.manifest().shape)
     vectors.setflags(write=False)
     return vectors
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+def _head_vectors(run: Run, version: str, stage: int, head: int) -> np.ndarray:
+    """A view of the stage's, however many heads are looked at."""
+    vectors = _stage_vectors(run, version, stage)
+    return vectors[:, head - 1] if head else vectors.reshape(len(vectors), -1)
+
+
+@st.cache_resource(max_entries=256, show_spinner=False)
 def _lengths(run: Run, version: str, stage: int, head: int) -> np.ndarray:
     found = lengths(_head_vectors(run, version, stage, head))
     found.setflags(write=False)

@@ -9,7 +9,7 @@ import streamlit as st
 
 Choice = TypeVar("Choice", int, str)
 _KEPT, _PAGE, _TURNED = "the address kept from page to page", "the page that is shown", "the page was turned"
-_SHOWN, _MOVED, _CHOSEN = "choices that the page has shown", "a choice was moved", "the reader has just chosen"
+_SHOWN, _CHOSEN = "choices that the page has shown", "the reader has just chosen"
 MOST_LETTERS = 200
 """Of words in the address; a link's further ones are left out."""
 
@@ -55,19 +55,23 @@ def choice_to_url(name: str, value: Choice, default: Choice) -> None:
         kept[name] = text
 
 
+def decide(name: str, value: Choice) -> None:
+    """Sets a choice from a callback: it counts even where it is what the page shows already.
+
+    Without this, presses that come faster than the address would be undone by the address from before them: two of them
+    that end where the page already is leave the widget as it was drawn, and then the address is believed.
+    """
+    st.session_state[name] = value
+    st.session_state.pop(_drawn(name), None)
+
+
 def note_page(page: str) -> None:
     """Told by app.py which page is about to run."""
     turned = st.session_state.get(_PAGE) not in (None, page)
     st.session_state[_TURNED], st.session_state[_PAGE] = turned, page
     if turned:
         st.session_state[_SHOWN] = set()
-    moved = st.session_state.pop(_MOVED, False)
-    st.session_state[_CHOSEN] = moved or any(map(_changed, st.session_state.get(_SHOWN, ())))
-
-
-def moved() -> None:
-    """Told by a callback that has set a choice, which may be the very value that was shown last."""
-    st.session_state[_MOVED] = True
+    st.session_state[_CHOSEN] = any(map(_changed, st.session_state.get(_SHOWN, ())))
 
 
 def keep_choices() -> None:

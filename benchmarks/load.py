@@ -1,0 +1,217 @@
+"""Fifty readers at once on 10,000 documents × 32 heads: ``python -m benchmarks.load [--minutes 5]``.
+
+One reader first sees everything, and the server's resident memory is noted. Then fifty walk through all pages: most
+speak Streamlit's protocol over a websocket, some are Chromium tabs. Then sessions are opened and closed, two hundred
+of them. At last everybody brings documents of their own, through a real model, to the demo run. In every phase an
+exception, a red box, a lost connection or a word of somebody else's is an error. Ends with status 1 where a target is
+missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from websockets.exceptions import ConnectionClosed
+
+from benchmarks.app_browser import Server, server
+from benchmarks.app_run import NAME, big_run
+from benchmarks.load_client import Reader, Seen
+from benchmarks.load_tabs import Tabs
+from benchmarks.load_walk import WITH_MODEL, WITHOUT_MODEL, Step, Walker, step, tour
+from core.store import Run
+
+MOST_RATIO, MOST_MB, MOST_GROWTH = 1.5, 2_000, 0.05
+"""Memory with all readers against one's; without the model; and how much the last half of a phase may add."""
+DEMO = "demo"
+EVERY = 1.0
+"""Seconds between two looks at the memory."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One line of the table."""
+
+    what: str
+    measured: str
+    target: str
+    reached: bool
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What a crowd's walk came to; ``memory`` are megabytes, a sample each ``EVERY`` seconds."""
+
+    sessions: int
+    seen: Sequence[Seen]
+    memory: Sequence[float]
+    cpu: float
+    """Seconds of the server's processor."""
+
+    @property
+    def growth(self) -> float:
+        """By how much of itself memory grew over the last half, as a line through the samples has it."""
+        half = np.asarray(self.memory[len(self.memory) // 2 :])
+        slope = np.polyfit(np.arange(len(half)), half, 1)[0] if len(half) > 1 else 0.0
+        return float(slope * len(half) / half.mean())
+
+    @property
+    def last(self) -> float:
+        """Memory at the end: the median of the last tenth."""
+        return statistics.median(self.memory[-max(1, len(self.memory) // 10) :])
+
+    def tell(self, what: str) -> list[Result]:
+        runs = sorted(value for seen in self.seen for value in seen.runs)
+        errors = [error for seen in self.seen for error in seen.errors]
+        for error in errors[:20]:
+            print(f"  {error}", flush=True)
+        late = runs[int(0.95 * len(runs))] if runs else 0.0
+        said = f"{len(runs)} page runs, median {statistics.median(runs):.0f} ms, 95 % within {late:.0f} ms, "
+        print(f"{what}: {self.sessions} sessions, {said}{1000 * self.cpu / len(runs):.0f} ms of processor a run")
+        growth = f"{self.growth:+.1%} of {self.last:,.0f} MB"
+        return [
+            Result(f"{what}: errors", str(len(errors)), "0", not errors),
+            Result(f"{what}: the last half adds", growth, f"≤ {MOST_GROWTH:.0%}", self.growth <= MOST_GROWTH),
+        ]
+
+
+def resident(pid: int) -> float:
+    """Megabytes."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def processor(pid: int) -> float:
+    """Seconds that a process has used."""
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def words_for(count: int) -> list[str]:
+    """Words that stand in no document, each of them nobody else's."""
+    chance = random.Random(11)
+    return ["zq" + "".join(chance.choices("bcdfghjklmnpqrstvwx", k=12)) for _ in range(count)]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """When a phase ends (of time.monotonic), and the mean seconds between two steps of a reader."""
+
+    until: float
+    think: float
+
+
+async def walk(at: str, run: str, word: str, words: Sequence[str], steps: dict[str, Step], plan: Plan) -> Seen:
+    """One reader until the time is up; a lost connection is an error and the end."""
+    others = [other.encode() for other in words if other != word]
+    reader, chance = Reader(at, foreign=lambda: others), random.Random(word)
+    walker = Walker(reader, word, chance, run)
+    try:
+        await reader.open(run=run)
+        while time.monotonic() < plan.until:
+            await step(walker, chance.choice(list(steps)), steps)
+            await asyncio.sleep(chance.uniform(0.5, 1.5) * plan.think)
+        await reader.close()
+    except (ConnectionClosed, TimeoutError, OSError) as error:
+        reader.seen.errors.append(f"the connection was lost: {type(error).__name__}")
+    return reader.seen
+
+
+async def crowd(on: Server, run: str, steps: dict[str, Step], options: argparse.Namespace, minutes: float) -> Phase:
+    words = words_for(options.sessions)
+    known = [word.encode() for word in words]
+    tabs = Tabs(on.address, run, known[: options.tabs], known)
+    await asyncio.to_thread(tabs.start)
+    before, memory = processor(on.pid), list[float]()
+    plan = Plan(time.monotonic() + 60 * minutes, options.think)
+
+    async def watch() -> None:
+        while True:
+            memory.append(resident(on.pid))
+            await asyncio.sleep(EVERY)
+
+    watching = asyncio.create_task(watch())
+    mine = words[options.tabs :]
+    seen = await asyncio.gather(*(walk(on.address, run, word, words, steps, plan) for word in mine))
+    watching.cancel()
+    await asyncio.to_thread(tabs.stop)
+    return Phase(len(words), [*seen, tabs.seen], memory, processor(on.pid) - before)
+
+
+async def churn(on: Server, sessions: int) -> Phase:
+    """Readers who open the first page and go; Streamlit keeps the last 128 of them for two minutes."""
+    before, seen, memory = processor(on.pid), list[Seen](), list[float]()
+    for _ in range(sessions):
+        reader = await Reader(on.address).open(run=NAME)
+        await reader.close()
+        seen.append(reader.seen)
+        memory.append(resident(on.pid))
+    return Phase(sessions, seen, memory, processor(on.pid) - before)
+
+
+async def measure(cache: Path, options: argparse.Namespace) -> list[Result]:
+    with server("app.py", cache) as on:
+        first = await Reader(on.address).open(run=NAME)
+        await tour(Walker(first, "", random.Random(0), NAME))
+        alone = resident(on.pid)
+        print(f"One session that has seen all pages: {alone:,.0f} MB", flush=True)
+        await first.close()
+        plain = await crowd(on, NAME, WITHOUT_MODEL, options, options.minutes)
+        results = plain.tell("all pages")
+        ratio = plain.last / alone
+        results += [
+            Result("memory against one session's", f"{ratio:.2f} ×", f"≤ {MOST_RATIO} ×", ratio <= MOST_RATIO),
+            Result("memory without the model", f"{plain.last:,.0f} MB", f"≤ {MOST_MB:,} MB", plain.last <= MOST_MB),
+        ]
+        results += (await churn(on, options.churn)).tell("opened and closed")
+        if options.model_minutes:
+            results += (await crowd(on, DEMO, WITH_MODEL, options, options.model_minutes)).tell("with documents")
+        return results
+
+
+def demo_run(cache: Path) -> None:
+    """The demo with its figures and quickly made maps, where it is not there: two minutes, then it is kept."""
+    from precompute import analyse, embed, project
+    from precompute.project_config import ProjectConfig
+
+    run = Run(cache, DEMO)
+    if run.exists() and run.manifest().is_done("project"):
+        return
+    embed.run(embed.EmbedConfig(cache, DEMO))
+    analyse.run(analyse.AnalyseConfig(cache, DEMO))
+    project.run(ProjectConfig(cache, DEMO, iterations=90))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--minutes", type=float, default=5.0, help="of walking through all pages")
+    parser.add_argument("--model-minutes", type=float, default=2.0, help="of walking with documents; 0 for none")
+    parser.add_argument("--sessions", type=int, default=50)
+    parser.add_argument("--tabs", type=int, default=5, help="how many of the sessions are Chromium tabs")
+    parser.add_argument("--think", type=float, default=6.0, help="mean seconds between two steps of a reader")
+    parser.add_argument("--churn", type=int, default=200, help="sessions that are opened and closed")
+    kept = Path(tempfile.gettempdir()) / "headscope-benchmark"
+    parser.add_argument(
+        "--cache", type=Path, default=kept, help="where the runs are kept (default: a temporary folder)"
+    )
+    options = parser.parse_args()
+    big_run(options.cache)
+    demo_run(options.cache)
+    results = asyncio.run(measure(options.cache, options))
+    for result in results:
+        print(f"{'reached' if result.reached else 'MISSED':8}{result.what:40}{result.measured:24}{result.target}")
+    print("PASS" if all(result.reached for result in results) else "MISSED")
+    sys.exit(0 if all(result.reached for result in results) else 1)
+
+
+if __name__ == "__main__":
+    main()
