@@ -20,6 +20,23 @@ def is_run_name(name: str) -> bool:
     return bool(_RUN_NAME.fullmatch(name)) and ".." not in name and not name.endswith(".")
 
 
+def is_inside(path: Path, folder: Path) -> bool:
+    """Whether ``path`` is something in ``folder``, once all symbolic links have been followed."""
+    try:
+        found, root = path.resolve(), folder.resolve()
+    except (OSError, RuntimeError):  # links that lead in a circle
+        return False
+    return root in found.parents
+
+
+def is_regular(path: Path) -> bool:
+    """Whether there is a file; not a folder, and not a pipe, which would be waited for."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
 def check_run_name(name: str) -> str:
     """A run's name is one plain folder name: no separators, no leading dot, nothing that leaves the cache."""
     if not is_run_name(name):

@@ -11,6 +11,7 @@ from typing import Any
 from core.embedder import ModelInfo
 from core.errors import Mistake
 from core.files import replacing
+from core.manifest_check import MOST_BYTES, problem
 from core.schema import SCHEMA_VERSION
 from core.shape import ModelShape
 
@@ -97,22 +98,36 @@ def read_manifest(path: Path) -> Manifest:
     run = path.parent.name
     rebuild = f"python -m precompute embed {run} --source … --replace"
     try:
+        if path.stat().st_size > MOST_BYTES:
+            raise Mistake(
+                f"The manifest.json of run '{run}' is larger than {MOST_BYTES // 2**20} MB, and is not read. Rebuild "
+                f"the run with '{rebuild}'."
+            )
         found = json.loads(path.read_text(encoding="utf-8"))
         version = found["schema_version"]
     except FileNotFoundError as error:
         raise Mistake(f"The run '{run}' has no manifest.json. Build it with '{rebuild}'.") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except OSError as error:
+        raise Mistake(
+            f"The manifest.json of run '{run}' cannot be read ({error.strerror or error}). See to it that this program "
+            "may read the cache folder."
+        ) from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise Mistake(f"The manifest.json of run '{run}' is damaged. Rebuild the run with '{rebuild}'.") from error
     if version != SCHEMA_VERSION:
         raise Mistake(
-            f"The run '{run}' was written with schema version {version}, this program reads {SCHEMA_VERSION}. "
-            f"Rebuild it with '{rebuild}'."
+            f"The run '{run}' was written with schema version {str(version)[:20]}, this program reads "
+            f"{SCHEMA_VERSION}. Rebuild it with '{rebuild}'."
+        )
+    if wrong := problem(found):
+        raise Mistake(
+            f"The manifest.json of run '{run}' lacks what this program needs ({wrong}). Rebuild the run with "
+            f"'{rebuild}'."
         )
     try:
         steps = {name: Step(**step) for name, step in found.pop("steps").items()}
         manifest = Manifest(**found, steps=steps)
-        _ = manifest.shape, manifest.stages
-    except (TypeError, KeyError, AttributeError) as error:
+    except TypeError as error:  # a key that is missing, or that nobody knows
         raise Mistake(
             f"The manifest.json of run '{run}' lacks what this program needs ({error}). Rebuild the run with "
             f"'{rebuild}'."

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from core.errors import Mistake
 from core.manifest import Manifest
+from core.parquet import read_columns, row_groups
 from core.place import Placer
-from core.schema import ANALYSIS, LABELS, MAP, check_schema, read_schema, similarity_schema, topics_schema
+from core.schema import ANALYSIS, LABELS, MAP, similarity_schema, topics_schema
 from core.similarity import own, unit
+from core.sound import Sizes, check_rows
 from core.store import Run
+from core.topics import original as original_topics
+
+MOST_TOPICS = 10_000
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,14 @@ def read_topics(run: Run, original: bool = False) -> Topics:
     path = run.original_topics_path if original else run.topics_path
     manifest = run.manifest()
     schema = topics_schema({stage: manifest.shape.width(stage) for stage in manifest.stages})
-    table = _read(path, schema, _analyse(run))
+    table = read_columns(run.inside(path), schema, _analyse(run))
+    if not 1 <= len(table) <= MOST_TOPICS or len(table["topic"].unique()) != len(table):
+        raise Mistake(
+            f"{path.name} has {len(table):,} topics, and must have 1 to {MOST_TOPICS:,} different ones. Rebuild it "
+            f"with '{_analyse(run)}'."
+        )
+    if original and tuple(table["topic"].to_pylist()) != original_topics():
+        raise Mistake(f"{path.name} has other topics than FineWeb's 39. Rebuild it with '{_analyse(run)}'.")
     return Topics(
         tuple(table["topic"].to_pylist()),
         table["documents"].to_numpy(),
@@ -48,20 +58,16 @@ def read_topics(run: Run, original: bool = False) -> Topics:
 
 def read_labels(run: Run, source: str) -> pa.Table:
     """What one source of labels says about every document, in order of ``doc``."""
-    return _read(run.labels_path(source), LABELS, f"python -m precompute label {run.name} --labels {source} --again")
+    remedy = f"python -m precompute label {run.name} --labels {source} --again"
+    return read_columns(run.inside(run.labels_path(source)), LABELS, remedy, int(run.manifest().corpus["documents"]))
 
 
 def read_similarity(run: Run, stage: int, topics: int) -> Iterator[np.ndarray]:
     """``[doc, 1 + head, topic]`` in float16, some documents at a time, in order."""
-    path, rows = run.similarity_path(stage), 1 + run.manifest().shape.heads
-    check_schema(path, read_schema(path, _analyse(run)), similarity_schema(rows, topics), _analyse(run))
-    try:
-        file = pq.ParquetFile(path, page_checksum_verification=True)
-        for group in range(file.num_row_groups):
-            column = file.read_row_group(group, columns=["values"])["values"].combine_chunks()
-            yield _matrix(column).reshape(-1, rows, topics)
-    except (OSError, pa.ArrowException) as error:
-        raise _damaged(path, _analyse(run)) from error
+    manifest, path = run.manifest(), run.inside(run.similarity_path(stage))
+    rows, count = 1 + manifest.shape.heads, int(manifest.corpus["documents"])
+    for group in row_groups(path, similarity_schema(rows, topics), _analyse(run), count, ["values"]):
+        yield _matrix(group["values"].combine_chunks()).reshape(-1, rows, topics)
 
 
 def read_own_similarity(run: Run, stage: int, labels: np.ndarray, topics: int) -> np.ndarray:
@@ -76,12 +82,22 @@ def read_own_similarity(run: Run, stage: int, labels: np.ndarray, topics: int) -
 def read_analysis(run: Run, name: str) -> pa.Table:
     """One of the tables of core.schema.ANALYSIS."""
     remedy = _project(run) if name == "maps" else _analyse(run)
-    return _read(run.analysis_path(name), ANALYSIS[name], remedy)
+    table = read_columns(run.inside(run.analysis_path(name)), ANALYSIS[name], remedy)
+    check_rows(name, table, Sizes.of(run.manifest()), remedy)
+    return table
 
 
 def read_map(run: Run, stage: int, by_head: bool = False) -> pa.Table:
     """A stage's map, a row a (document, head), in order of the document."""
-    return _read(run.map_path(stage, by_head), MAP, _project(run))
+    manifest, path = run.manifest(), run.inside(run.map_path(stage, by_head))
+    heads, docs = manifest.shape.heads, int(manifest.corpus["documents"])
+    table = read_columns(path, MAP, _project(run), docs * heads)
+    order = np.array_equal(table["doc"].to_numpy(), np.repeat(np.arange(docs), heads))
+    if not order or not np.array_equal(table["head"].to_numpy(), np.tile(np.arange(1, heads + 1), docs)):
+        raise Mistake(f"map/{path.name} is not in order of documents and heads. Rebuild it with '{_project(run)}'.")
+    if not all(np.isfinite(table[name].to_numpy()).all() for name in ("x", "y", "activation")):
+        raise Mistake(f"map/{path.name} holds a number that is not finite. Rebuild it with '{_project(run)}'.")
+    return table
 
 
 def read_placer(run: Run, stage: int, threads: int = 1) -> Placer:
@@ -117,18 +133,6 @@ def _analyse(run: Run) -> str:
 
 def _project(run: Run) -> str:
     return f"python -m precompute project {run.name} --again"
-
-
-def _read(path: Path, schema: pa.Schema, remedy: str) -> pa.Table:
-    check_schema(path, read_schema(path, remedy), schema, remedy)
-    try:
-        return pq.read_table(path, columns=schema.names, page_checksum_verification=True)
-    except (OSError, pa.ArrowException) as error:
-        raise _damaged(path, remedy) from error
-
-
-def _damaged(path: Path, remedy: str) -> Mistake:
-    return Mistake(f"{path.parent.name}/{path.name} is damaged. Rebuild it with '{remedy}'.")
 
 
 def _matrix(column: pa.FixedSizeListArray) -> np.ndarray:

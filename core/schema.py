@@ -219,7 +219,7 @@ ANALYSIS: dict[str, pa.Schema] = {
 
 def check_schema(path: Path, found: pa.Schema, expected: pa.Schema, rebuild: str) -> None:
     """Refuses a file that lacks a column or has it in another type; further columns are no harm."""
-    name = "/".join(path.parts[-3:] if path.parent.name.startswith("stage=") else path.parts[-1:])
+    name = short_name(path)
     for field in expected:
         index = found.get_field_index(field.name)
         if index < 0:
@@ -229,6 +229,11 @@ def check_schema(path: Path, found: pa.Schema, expected: pa.Schema, rebuild: str
                 f"{name} has the column '{field.name}' as {found.field(index).type}, not {field.type}. "
                 f"Rebuild it with '{rebuild}'."
             )
+
+
+def short_name(path: Path) -> str:
+    """A file of a run as people know it, with the folder where the name alone says little."""
+    return "/".join(path.parts[-3:] if path.parent.name.startswith("stage=") else path.parts[-1:])
 
 
 def read_schema(path: Path, rebuild: str) -> pa.Schema:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -14,9 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.errors import Mistake
-from core.files import check_run_name, is_run_name, replacing, write_mistake
+from core.files import check_run_name, is_inside, is_regular, is_run_name, replacing, write_mistake
+from core.lock_note import said_by, sign, sign_off
 from core.manifest import Manifest, read_manifest
-from core.schema import DIGEST, check_schema, documents_schema, heads_schema, read_schema
+from core.parquet import read_columns
+from core.schema import DIGEST, documents_schema, heads_schema
 from core.settings import setting
 from core.stages import check_head, check_stage, split_heads
 
@@ -29,13 +32,11 @@ def default_cache() -> Path:
 
 def run_names(cache: Path) -> list[str]:
     """The runs in a cache, finished or not, in alphabetical order."""
-    if not cache.is_dir():
+    try:
+        folders = [path for path in cache.iterdir() if is_run_name(path.name)]
+    except OSError:  # there is no cache, or it has gone
         return []
-    return sorted(
-        path.parent.name
-        for path in cache.glob("*/manifest.json")
-        if is_run_name(path.parent.name) and path.is_file() and _is_inside(path.parent, cache)
-    )
+    return sorted(path.name for path in folders if _lies_in(path, cache) and is_regular(path / "manifest.json"))
 
 
 def open_run(cache: Path, name: str) -> Run:
@@ -57,8 +58,17 @@ class Run:
 
     def __post_init__(self) -> None:
         check_run_name(self.name)
-        if not _is_inside(self.folder, self.cache):
+        if not _lies_in(self.folder, self.cache):
             raise Mistake(f"The run '{self.name}' lies outside the cache folder. Choose another run.")
+
+    def inside(self, path: Path) -> Path:
+        """``path``, unless a symbolic link leads from it out of the cache."""
+        if not is_inside(path, self.cache):
+            raise Mistake(
+                f"{path.relative_to(self.folder)} of run '{self.name}' leads out of the cache folder by a symbolic "
+                "link. Put the file itself there."
+            )
+        return path
 
     @property
     def folder(self) -> Path:
@@ -69,14 +79,14 @@ class Run:
         return f"python -m precompute embed {self.name} --source … --replace"
 
     def exists(self) -> bool:
-        return self._manifest_path.is_file()
+        return is_regular(self._manifest_path)
 
     @property
     def _manifest_path(self) -> Path:
         return self.folder / "manifest.json"
 
     def manifest(self) -> Manifest:
-        return read_manifest(self._manifest_path)
+        return read_manifest(self.inside(self._manifest_path))
 
     def write_manifest(self, manifest: Manifest) -> None:
         manifest.write(self._manifest_path)
@@ -126,17 +136,14 @@ class Run:
 
     def documents(self, columns: Sequence[str] | None = None) -> pa.Table:
         """The documents, in order of ``doc``; only the columns asked for are read."""
-        extra = self.manifest().corpus.get("extra", {})
-        found = read_schema(self.documents_path, self.rebuild)
-        check_schema(self.documents_path, found, documents_schema(extra), self.rebuild)
-        try:
-            return pq.read_table(
-                self.documents_path,
-                columns=None if columns is None else list(columns),
-                page_checksum_verification=True,
-            )
-        except (OSError, pa.ArrowException) as error:
-            raise Mistake(f"documents.parquet is damaged. Rebuild it with '{self.rebuild}'.") from error
+        corpus = self.manifest().corpus
+        # While a run is being made the manifest does not say yet how many there will be.
+        rows = int(corpus["documents"]) if self.manifest().is_done("embed") else None
+        schema = documents_schema(corpus["extra"])
+        table = read_columns(self.inside(self.documents_path), schema, self.rebuild, rows, columns)
+        if "doc" in table.column_names and not np.array_equal(table["doc"].to_numpy(), np.arange(len(table))):
+            raise Mistake(f"documents.parquet is not in order of 'doc'. Rebuild it with '{self.rebuild}'.")
+        return table
 
     def vectors(self, stage: int) -> Iterator[np.ndarray]:
         """Rows ``[doc, width]`` of one stage as stored, a part at a time, in order of ``doc``."""
@@ -148,8 +155,10 @@ class Run:
         # A part that is missing in the middle would give every later document another one's vectors.
         if paths != [self.part_path(stage, number) for number in range(expected)]:
             raise Mistake(f"heads/stage={stage} does not have its {expected} parts. Rebuild it with '{self.rebuild}'.")
-        for path in paths:
-            yield read_part(path, schema, self.rebuild)
+        size, count = int(manifest.vectors["part_size"]), int(manifest.corpus["documents"])
+        for number, path in enumerate(paths):
+            rows = min(size, count - number * size) if manifest.is_done("embed") else None
+            yield read_part(self.inside(path), schema, self.rebuild, rows)
 
     def head_vectors(self, stage: int, head: int) -> np.ndarray:
         """One head's vectors, ``[doc, dim]`` in float32; ``head`` from 1, or 0 for the full embedding's rows."""
@@ -179,32 +188,49 @@ class Run:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Only one job at a time works on a run; the system frees the lock when the job ends, however it ends."""
+        """Only one job at a time works on a run; the system frees the lock when the job ends, however it ends.
+
+        Whoever holds it has written down who that is. What a killed job has left there holds nobody up: the system's
+        lock decides. On a network file system it must be one that all hosts see, as NFS 4's is.
+        """
         import fcntl
 
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            file = self._lock_path.open("w")
+            # Not through a link: the file is written to.
+            descriptor = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
         except OSError as error:
             raise write_mistake(self.folder, error) from error
-        with file:
+        with os.fdopen(descriptor, "r+", encoding="utf-8", errors="replace") as file:
             for tries_left in range(9, -1, -1):  # whoever only asks, in is_locked, holds it for a moment
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     break
                 except BlockingIOError as error:
                     if not tries_left:
-                        sentence = f"Another job is at work on run '{self.name}'. Wait until it has ended."
-                        raise Mistake(sentence) from error
+                        raise Mistake(
+                            f"Another job is at work on run '{self.name}'{said_by(file)}. Wait until it has ended."
+                        ) from error
                     time.sleep(0.05)
+            self._refuse_links()
+            sign(file, self._lock_path)
             yield
+            sign_off(file)
+
+    def _refuse_links(self) -> None:
+        """A job writes: into no folder and over no file that lies elsewhere."""
+        for folder, folders, files in os.walk(self.folder):
+            for name in (*folders, *files):
+                path = Path(folder, name)
+                if path.is_symlink():
+                    self.inside(path)
 
     def is_locked(self) -> bool:
         """Whether a job is at work on this run right now."""
         import fcntl
 
         try:
-            with self._lock_path.open("rb") as file:
+            with open(os.open(self._lock_path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
@@ -234,13 +260,9 @@ def write_table(path: Path, table: pa.Table, digest: str, compression: str = "zs
         )
 
 
-def read_part(path: Path, schema: pa.Schema, rebuild: str) -> np.ndarray:
-    """The vectors of one part, ``[doc, width]`` as stored."""
-    check_schema(path, read_schema(path, rebuild), schema, rebuild)
-    try:
-        column = pq.read_table(path, columns=["vector"], page_checksum_verification=True)["vector"].combine_chunks()
-    except (OSError, pa.ArrowException) as error:
-        raise Mistake(f"{path.parent.name}/{path.name} is damaged. Rebuild it with '{rebuild}'.") from error
+def read_part(path: Path, schema: pa.Schema, rebuild: str, rows: int | None = None) -> np.ndarray:
+    """The vectors of one part, ``[doc, width]`` as stored; ``rows`` is how many it must have, if that is known."""
+    column = read_columns(path, schema, rebuild, rows, ["vector"])["vector"].combine_chunks()
     return column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), column.type.list_size)
 
 
@@ -253,5 +275,6 @@ def digest_of(path: Path) -> str | None:
     return metadata[DIGEST].decode() if DIGEST in metadata else None
 
 
-def _is_inside(folder: Path, cache: Path) -> bool:
-    return folder.resolve().parent == cache.resolve()
+def _lies_in(folder: Path, cache: Path) -> bool:
+    """Whether a run is a folder of the cache itself, once symbolic links have been followed."""
+    return is_inside(folder, cache) and folder.resolve().parent == cache.resolve()

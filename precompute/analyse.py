@@ -21,7 +21,7 @@ from precompute.analyse_stage import StageInputs, analyse_stage
 from precompute.fingerprint import fingerprint
 from precompute.progress import Meter, Progress, Quiet
 from precompute.step import StepRecord, StepResult, as_table, embedded, up_to_date, write_joined
-from precompute.topic_vectors import TopicModel, write_topics
+from precompute.topic_vectors import TopicModel, topic_tables
 
 ALGORITHM = 1
 """Raised whenever the same inputs give other figures."""
@@ -81,8 +81,10 @@ def _analyse(
     if can_probe(len(names), manifest.shape.heads):
         samples = choose_samples(len(names), manifest.shape.heads, config.probe_samples, config.seed)
     meter.at(0, "embedding the topics' names")
-    write_topics(target, manifest, topics, names, config.model)
+    tables_of_topics = topic_tables(target, manifest, topics, names, config.model)
     record = StepRecord(target, "analyse", manifest, inputs, _options(config, source), meter.seconds)
+    for made in tables_of_topics:
+        write_table(made.path, made.table, made.digest)
     meter.restart()
     labels = labels_of(names, topics)
     vectors = read_topics(target).vectors

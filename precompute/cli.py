@@ -14,6 +14,7 @@ from core.errors import Mistake
 from core.labels import ZERO_SHOT
 from core.settings import read_settings, unknown_settings
 from core.store import Run, open_run
+from core.terminal import printable, printable_json
 from precompute.options import COLUMNS, DONE, FAILED, MISTAKE, parser
 from precompute.progress import PROGRESS, Progress
 from precompute.summary import label_summary, step_summary
@@ -42,13 +43,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return MISTAKE
     except KeyboardInterrupt as stop:
         remedy = str(stop) or "Start the same command again to go on where it was."
-        print(f"\nheadscope: stopped. {remedy}", file=sys.stderr)
+        print(f"\nheadscope: stopped. {printable(remedy)}", file=sys.stderr)
         return FAILED
 
 
 def _say(sentences: Sequence[str]) -> None:
     for sentence in sentences:
-        print(f"headscope: {sentence}", file=sys.stderr)
+        print(f"headscope: {printable(sentence)}", file=sys.stderr)
 
 
 def _embed(options: argparse.Namespace) -> int:
@@ -83,7 +84,7 @@ def _embed(options: argparse.Namespace) -> int:
     )
     result = embed.run(config, _progress(options))
     if not options.quiet:
-        print(summary(Run(options.cache, options.run), result), file=sys.stderr)
+        print(printable(summary(Run(options.cache, options.run), result)), file=sys.stderr)
     return DONE
 
 
@@ -113,11 +114,11 @@ def _label(options: argparse.Namespace) -> int:
 
     def tell(sentence: str) -> None:
         if dry_run or not options.quiet:
-            print(f"{options.run}: {sentence}", file=sys.stdout if dry_run else sys.stderr)
+            print(printable(f"{options.run}: {sentence}"), file=sys.stdout if dry_run else sys.stderr)
 
     result = label.run(config, _progress(options), Desk(tell, lambda dollars: options.yes or _agreed(dollars)))
     if not options.quiet and not dry_run:
-        print(label_summary(options.run, result), file=sys.stderr)
+        print(printable(label_summary(options.run, result)), file=sys.stderr)
     return DONE
 
 
@@ -148,7 +149,7 @@ def _analyse(options: argparse.Namespace) -> int:
     )
     result = analyse.run(config, _progress(options))
     if not options.quiet:
-        print(step_summary(options.run, "analyse", result.manifest, result.skipped), file=sys.stderr)
+        print(printable(step_summary(options.run, "analyse", result.manifest, result.skipped)), file=sys.stderr)
     return DONE
 
 
@@ -171,14 +172,15 @@ def _project(options: argparse.Namespace) -> int:
     )
     result = project.run(config, _progress(options))
     if not options.quiet:
-        print(step_summary(options.run, "project", result.manifest, result.skipped), file=sys.stderr)
+        print(printable(step_summary(options.run, "project", result.manifest, result.skipped)), file=sys.stderr)
     return DONE
 
 
 def _report(options: argparse.Namespace) -> int:
     from precompute.report import report
 
-    print(report(options.cache, options.run, options.json, options.merge_threshold))
+    said = report(options.cache, options.run, options.json, options.merge_threshold)
+    print(printable_json(said) if options.json else printable(said))
     return DONE
 
 
@@ -196,7 +198,8 @@ def _status(options: argparse.Namespace) -> int:
     from precompute.status import as_text, status
 
     records = status(options.cache, options.run)
-    print(json.dumps(records, indent=1, ensure_ascii=False) if options.json else as_text(records))
+    said = json.dumps(records, indent=1, ensure_ascii=False) if options.json else as_text(records)
+    print(printable_json(said) if options.json else printable(said))
     return DONE
 
 
@@ -205,7 +208,7 @@ def _verify(options: argparse.Namespace) -> int:
 
     verdict = verify.verify(open_run(options.cache, options.run), part_digest)
     for problem in verdict.problems:
-        print(problem)
+        print(printable(problem))
     if verdict.problems:
         print(f"{options.run}: {len(verdict.problems)} of {verdict.checked} files checked are not right.")
         return FAILED

@@ -95,13 +95,13 @@ def _activate(job: Job, name: str, inputs: str, made: Made) -> LabelResult:
     _check(job, name, table)
     if not target.labels_path(COLUMN).is_file():
         write_table(target.labels_path(COLUMN), own_labels(target), job.manifest.steps["embed"].fingerprint)
-    digest = f"unfinished {inputs}" if made.unfinished else inputs
-    write_table(target.labels_path(name), table, digest)
     same = has_labels(target, table, name)
     # The figures first: killed in between, they count as made from other labels, never the other way round.
     manifest = job.manifest if same else outdated(job.manifest, "analyse")
     options = {**made.options, "source": name, **({"topics": list(job.topics)} if job.topics else {})}
     record = StepRecord(target, "label", manifest, inputs, options, job.meter.seconds)
+    digest = f"unfinished {inputs}" if made.unfinished else inputs
+    write_table(target.labels_path(name), table, digest)
     if not same:
         relabel(target, table, name)
     unlabelled = int(table["topic"].null_count)

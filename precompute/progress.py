@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Protocol, TextIO
 
+from core.terminal import printable
+
 _WIDTH = 24
 
 
@@ -55,7 +57,7 @@ class Bar:
         else:
             full = round(report.fraction * _WIDTH)
             bar = "█" * full + "░" * (_WIDTH - full) + f" {report.fraction:4.0%}"
-        line = f"{report.step} {bar} {report.sentence}"
+        line = f"{report.step} {bar} {printable(report.sentence)}"
         self._stream.write("\r" + line.ljust(self._drawn))
         self._stream.flush()
         self._drawn = len(line)
@@ -78,7 +80,7 @@ class Lines:
             return
         self._last, self._ended = now, report.fraction == 1.0
         done = "" if report.fraction is None else f"{report.fraction:.0%} · "
-        print(f"{report.step} {done}{report.sentence}", file=self._stream, flush=True)
+        print(f"{report.step} {done}{printable(report.sentence)}", file=self._stream, flush=True)
 
     def close(self) -> None:
         pass

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,7 @@ from core.embedder import Embedder
 from core.manifest import Manifest
 from core.same_model import Whereabouts, run_model
 from core.schema import topics_schema
-from core.store import Run, digest_of, write_table
+from core.store import Run, digest_of
 from core.topics import original
 from precompute.fingerprint import fingerprint
 
@@ -30,11 +31,24 @@ class TopicModel(Whereabouts):
         return run_model(manifest, self)
 
 
-def write_topics(
+@dataclass(frozen=True)
+class TopicTable:
+    """A file to be written, and what it is made from."""
+
+    path: Path
+    table: pa.Table
+    digest: str
+
+
+def topic_tables(
     run: Run, manifest: Manifest, topics: Sequence[str], labels: Sequence[str | None], how: TopicModel
-) -> None:
-    """Writes the run's topics and the study's original ones; what is there already is not embedded again."""
+) -> list[TopicTable]:
+    """The run's topics and the study's original ones, embedded; what is there already is not embedded again.
+
+    They are written once the step has been recorded as running: a reader never sees new topics with old figures.
+    """
     counts = Counter(labels)
+    found: list[TopicTable] = []
     embedder: Embedder | None = None
     for path, names in ((run.topics_path, topics), (run.original_topics_path, original())):
         documents = [counts.get(name, 0) for name in names]
@@ -49,4 +63,5 @@ def write_topics(
         for stage in manifest.stages:
             values = pa.array(np.ascontiguousarray(embedded.stage(stage), dtype=np.float32).reshape(-1))
             columns.append(pa.FixedSizeListArray.from_arrays(values, type=schema.field(f"stage_{stage}").type))
-        write_table(path, pa.Table.from_arrays(columns, schema=schema), digest)
+        found.append(TopicTable(path, pa.Table.from_arrays(columns, schema=schema), digest))
+    return found

@@ -106,6 +106,18 @@ def analysed_cache(demo_cache: Path, tmp_path_factory: pytest.TempPathFactory) -
     return _made_once(tmp_path_factory, "analysed-cache", make)
 
 
+@pytest.fixture(scope="session")
+def hostile_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run 'hostile' in which every text is out to do harm, with figures, maps and two sources of labels."""
+
+    def make(cache: Path) -> None:
+        from hostile import write_hostile
+
+        write_hostile(cache)
+
+    return _made_once(tmp_path_factory, "hostile-cache", make)
+
+
 def _made_once(temporary: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
     """A folder that takes long to make, for all workers together: the first makes it, the others wait."""
     root = temporary.getbasetemp()

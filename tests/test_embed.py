@@ -503,7 +503,8 @@ def test_two_jobs_on_one_run(
     second = command(*arguments)
     (record,) = json.loads(command("status", "run", "--cache", cache, "--json").out)
     assert second.status == 2
-    assert second.err == "headscope: Another job is at work on run 'run'. Wait until it has ended.\n"
+    assert second.err.startswith(f"headscope: Another job is at work on run 'run': process {first.pid} on ")
+    assert second.err.endswith(" UTC. Wait until it has ended.\n")
     assert second.out == ""
     assert record["at_work"] is True
     assert record["steps"]["embed"]["state"] == "running"

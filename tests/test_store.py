@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import socket
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
@@ -42,7 +44,22 @@ TEXTS = ("alpha", "beta", "gamma", "delta", "epsilon")
 
 def manifest_of(documents: int = len(TEXTS), dtype: str = "float16") -> Manifest:
     return Manifest(
-        model={"name": "m", "layers": 3, "heads": 2, "kv_heads": 1, "hidden": 6, "head_dim": 2, "layer": 3},
+        model={
+            "name": "m",
+            "revision": "r",
+            "layers": 3,
+            "heads": 2,
+            "kv_heads": 1,
+            "hidden": 6,
+            "head_dim": 2,
+            "layer": 3,
+            "pooling": "mean",
+            "prompt": "",
+            "query_prompt": "",
+            "max_tokens": 8,
+            "dtype": "float32",
+            "notes": [],
+        },
         vectors={"dtype": dtype, "stages": [1, 2, 3], "part_size": PART_SIZE},
         corpus={"source": "corpus.jsonl", "fingerprint": "f", "documents": documents, "extra": {"year": "integer"}},
         versions={},
@@ -402,7 +419,7 @@ def test_a_part_with_one_wrong_byte(run: Run) -> None:
     path = run.part_path(2, 1)
     flip(path, middle_of(path, "vector"))
     assert mistake(lambda: run.head_vectors(2, 1)) == (
-        f"stage=2/part-00001.parquet is damaged. Rebuild it with '{run.rebuild}'."
+        f"heads/stage=2/part-00001.parquet is damaged. Rebuild it with '{run.rebuild}'."
     )
 
 
@@ -530,8 +547,11 @@ def test_a_lock_held_by_another_process(run: Run, start_job: Callable[..., subpr
     holder = start_job(run.cache, script=HOLD)
     assert holder.stdout.readline() == "locked\n"
     assert run.is_locked()
-    sentence = "Another job is at work on run 'run'. Wait until it has ended."
-    assert mistake(lambda: run.lock().__enter__()) == sentence
+    # A process that is not ours: its number, its host and its start, to the second.
+    said = mistake(lambda: run.lock().__enter__())
+    since = r"since 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC"
+    who = f"process {holder.pid} on {re.escape(socket.gethostname())}, {since}"
+    assert re.fullmatch(f"Another job is at work on run 'run': {who}\\. Wait until it has ended\\.", said)
     assert run.is_locked(), "asking does not free it"
     holder.kill()
     holder.wait()

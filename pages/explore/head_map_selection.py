@@ -11,8 +11,9 @@ from pages.shared.components.map_data import Column, StageMap, columns, inside
 from pages.shared.data import RunState, documents
 from pages.shared.figures import INK, template
 from pages.shared.head_choice import ranges
-from pages.shared.show import figure, theme
-from pages.shared.text import plain
+from pages.shared.show import cells, figure, theme
+from pages.shared.text import drawn as escaped
+from pages.shared.text import plain, visible
 
 MOST_ROWS = 1_000
 
@@ -42,8 +43,8 @@ def selection(state: RunState, drawn: StageMap, polygon: np.ndarray, heads_chose
     st.dataframe(
         {
             "document": docs + 1,
-            "title": rows["title"].to_pylist(),
-            "topic": rows["topic"].to_pylist(),
+            "title": cells(rows["title"].to_pylist()),
+            "topic": cells(rows["topic"].to_pylist()),
             "points": of_doc[order],
             "heads": [ranges((np.flatnonzero(row) + 1).tolist(), "–", ", ") for row in hit[order]],
         },
@@ -115,9 +116,9 @@ def _value_shares(column: Column, docs: np.ndarray, of_doc: np.ndarray, hit: np.
 def _bars(names: list[str], share: np.ndarray, usual: np.ndarray, unit: str) -> go.Figure:
     """Bars with a line each for what would be usual; names are escaped, for Plotly reads HTML in them."""
     look = theme()
-    short = [name if len(name) <= 28 else f"{name[:27]}…" for name in names]
-    shown = [name.replace("&", "&amp;").replace("<", "&lt;") for name in short]
-    drawn = go.Figure(
+    short = [visible(name) for name in names]
+    shown = [escaped(name if len(name) <= 28 else f"{name[:27]}…") for name in short]
+    made = go.Figure(
         go.Bar(
             x=share,
             y=list(range(len(names))),
@@ -126,14 +127,14 @@ def _bars(names: list[str], share: np.ndarray, usual: np.ndarray, unit: str) -> 
             hovertemplate=f"%{{x:.1%}} {unit}<extra></extra>",
         )
     )
-    drawn.add_scatter(
+    made.add_scatter(
         x=usual,
         y=list(range(len(names))),
         mode="markers",
         marker={"symbol": "line-ns", "size": 15, "line": {"width": 2, "color": INK[look]}},
         hovertemplate="%{x:.1%} usual<extra></extra>",
     )
-    drawn.update_layout(
+    made.update_layout(
         template=template(look),
         showlegend=False,
         height=60 + 24 * len(names),
@@ -142,4 +143,4 @@ def _bars(names: list[str], share: np.ndarray, usual: np.ndarray, unit: str) -> 
         xaxis={"tickformat": ".0%", "rangemode": "tozero", "nticks": 5},
         yaxis={"tickvals": list(range(len(names))), "ticktext": shown, "autorange": "reversed", "automargin": True},
     )
-    return drawn
+    return made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +9,7 @@ import plotly.graph_objects as go
 
 from core.by_topic import ByTopic
 from pages.shared.figures import DIVERGING, GROUND, INK, template
-from pages.shared.text import shortened
+from pages.shared.text import drawn, safe, shortened
 
 MOST = 30
 """Topics in one figure; of more, those at both ends."""
@@ -72,7 +71,7 @@ def gaps_figure(found: ByTopic, names: Sequence[str], theme: str) -> go.Figure:
                     "xanchor": "left",
                     "y": int(y),
                     "yshift": 13,
-                    "text": _escaped(shortened(names[found.topic[at]], 60)),
+                    "text": drawn(shortened(names[found.topic[at]], 60)),
                     "showarrow": False,
                     "font": {"size": 12},
                     "bgcolor": GROUND[theme],
@@ -106,7 +105,7 @@ def _dots(
             "width": 0,
         },
         "customdata": [
-            [_escaped(names[found.topic[at]]), found.low[at], found.high[at], int(found.documents[at])] for at in mine
+            [drawn(names[found.topic[at]]), found.low[at], found.high[at], int(found.documents[at])] for at in mine
         ],
         "hovertemplate": "%{customdata[0]}<br>%{x:+.2f} (%{customdata[1]:+.2f} to %{customdata[2]:+.2f})"
         "<br>%{customdata[3]} documents<extra></extra>",
@@ -127,12 +126,7 @@ def bars(gaps: np.ndarray, sides: np.ndarray, limit: float, theme: str, said: st
             f'background: {side_colour(side, theme)}; opacity: {1 if side else 0.5}"></span></span>'
         )
     return (
-        f'<div role="img" aria-label="{html.escape(said)}" style="position: relative; display: flex; height: 3rem">'
+        f'<div role="img" aria-label="{safe(said)}" style="position: relative; display: flex; height: 3rem">'
         f'<span style="position: absolute; left: 0; right: 0; top: 50%; height: 1px; background: {INK[theme]}; '
         f'opacity: 0.4"></span>{"".join(drawn)}</div>'
     )
-
-
-def _escaped(text: str) -> str:
-    """Plotly reads some HTML in its texts; quotes it shows as they are."""
-    return html.escape(text, quote=False)

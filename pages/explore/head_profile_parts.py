@@ -107,7 +107,7 @@ def role(shown: Shown) -> None:
     row = shown.profile(shown.head)
     name = row.get("role")
     with st.container(border=True):
-        verdict = f"is {name}" if name else "has no clear role"
+        verdict = f"is {plain(name)}" if name else "has no clear role"
         st.subheader(f"Head {shown.head} {verdict}", help=why("role"), anchor=False)
         if name:
             st.markdown(plain(RULES[name].sentence if name in RULES else ""))

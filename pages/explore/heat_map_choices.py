@@ -12,6 +12,7 @@ from core.heatmap import PER_TOPIC, frequent_topics
 from pages.shared.controls import choose_stage
 from pages.shared.data import RunState, labels, topics
 from pages.shared.glossary import why
+from pages.shared.text import shortened
 from pages.shared.url import choice_from_url, choice_to_url
 
 SIZES = (20, 60, PER_TOPIC, 250, 500, 1_000, 2_500)
@@ -117,7 +118,7 @@ def _choose_topics(state: RunState) -> tuple[int, ...]:
             "Topics",
             there,
             key="topics",
-            format_func=lambda topic: f"{names[topic]} ({counts[topic]})",
+            format_func=lambda topic: f"{shortened(names[topic], 120)} ({counts[topic]})",
             help="In parentheses: how many documents have that topic.",
             placeholder="Choose topics",
         )

@@ -12,8 +12,8 @@ from pages.explore.heat_map_figures import similarity_figure
 from pages.shared.cards import Card, cards, open_card
 from pages.shared.data import RunState, documents, labels, neighbours, own_similarity, topics
 from pages.shared.glossary import why
-from pages.shared.show import figure, theme
-from pages.shared.text import plain
+from pages.shared.show import cells, figure, theme
+from pages.shared.text import plain, shortened
 from pages.shared.url import decide
 
 NEIGHBOURS = 6
@@ -71,7 +71,7 @@ def _topic(state: RunState, topic: int, stage: int) -> None:
     order = np.argsort(-near[:, 0], kind="stable") if len(docs) else docs
     docs, near = docs[order], near[order]
     table = documents(state).take(pa.array(docs))
-    st.subheader(plain(topics(state).names[topic]))
+    st.subheader(plain(shortened(topics(state).names[topic], 200)))
     key = f"documents of topic {topic}"
 
     def opened() -> None:
@@ -82,7 +82,7 @@ def _topic(state: RunState, topic: int, stage: int) -> None:
     st.dataframe(
         {
             "document": docs + 1,
-            "title": table["title"].to_pylist(),
+            "title": cells(table["title"].to_pylist()),
             "full embedding": near[:, 0],
             "best head": 1 + np.argmax(near[:, 1:], axis=1),
             "its similarity": near[:, 1:].max(axis=1, initial=-1.0),

@@ -17,6 +17,7 @@ from pages.shared.components.heatmap import Look, Panel, Pick, Sheet, canvas_hea
 from pages.shared.data import RunState, documents, labels, own_similarity, topics
 from pages.shared.figures import ACCENT, DIVERGING, GROUND, INK
 from pages.shared.show import downloads, theme
+from pages.shared.text import shortened
 from pages.shared.url import choice_from_url, choice_to_url, decide
 
 KEY = "heat map"
@@ -48,9 +49,9 @@ def draw(state: RunState, view: View) -> None:
         f"Heat map of {len(docs)} documents in {len(cells.starts)} topics, {len(rows)} rows.",
         [Panel(f"Stage {stage} {STAGES[stage].name}", every[stage], limits[stage]) for stage in view.shown],
         rows,
-        [names[topic] for topic in cells.topics[cells.starts]],
+        [shortened(names[topic], _LONGEST_TITLE) for topic in cells.topics[cells.starts]],
         cells.starts.tolist(),
-        pc.utf8_slice_codeunits(documents(state)["title"].take(pa.array(docs)), 0, _LONGEST_TITLE),
+        pa.array([shortened(title, _LONGEST_TITLE) for title in _titles(state, docs)], pa.string()),
     )
     _choices_from_url(state, view)
 
@@ -64,6 +65,13 @@ def draw(state: RunState, view: View) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(_sentence(view, cells, own))
         _take_away(state, view, docs)
+
+
+def _titles(state: RunState, docs: np.ndarray) -> list[str]:
+    # Cut before they become Python's: a title may be as long as a text.
+    cut = pc.utf8_slice_codeunits(documents(state)["title"].take(pa.array(docs)), 0, 4 * _LONGEST_TITLE)
+    titles: list[str] = cut.to_pylist()
+    return titles
 
 
 def _choices_from_url(state: RunState, view: View) -> None:

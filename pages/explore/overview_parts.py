@@ -15,8 +15,8 @@ from pages.shared.controls import choose_document, choose_head, choose_stage
 from pages.shared.data import RunState, documents, head_vectors, neighbours, runs
 from pages.shared.figures import head_vectors_figure
 from pages.shared.problem import show_problem
-from pages.shared.show import figure, theme
-from pages.shared.text import plain
+from pages.shared.show import cells, figure, theme
+from pages.shared.text import plain, shortened
 
 NEIGHBOURS = 6
 _WHAT_IS = {
@@ -34,7 +34,7 @@ def facts(state: RunState) -> None:
     """The model and the corpus in numbers."""
     assert state.manifest is not None
     model, counts = state.manifest.model, state.manifest.steps["embed"].counts
-    st.subheader(plain(model["name"]))
+    st.subheader(plain(shortened(model["name"], 120)))
     _metrics(
         {
             "Layers": str(model["layers"]),
@@ -42,19 +42,22 @@ def facts(state: RunState) -> None:
             "Key/value heads": str(model["kv_heads"]),
             "Head width": str(model["head_dim"]),
             "Hidden size": str(model["hidden"]),
-            "Pooling": model["pooling"],
+            "Pooling": plain(model["pooling"]),
             "Documents": f"{state.manifest.corpus['documents']:,}",
         }
     )
-    said = [f"Heads read at layer {model['layer']}", f"corpus: {plain(state.manifest.corpus['source'])}"]
-    said.append(f"{counts['tokens']:,} tokens")
-    if counts["duplicate"]:
+    said = [
+        f"Heads read at layer {model['layer']}",
+        f"corpus: {plain(shortened(state.manifest.corpus['source'], 200))}",
+    ]
+    said.append(f"{counts.get('tokens', 0):,} tokens")
+    if counts.get("duplicate"):
         said.append(f"{counts['duplicate']:,} duplicates left out")
-    if counts["truncated"]:
+    if counts.get("truncated"):
         said.append(f"{counts['truncated']:,} documents cut to {model['max_tokens']} tokens")
     if state.analysed:
         said.append(f"labels: {plain(label_facts(state.manifest).sentence)}")
-    said.append(f"built {state.manifest.steps['embed'].finished or ''}"[:16])
+    said.append(plain(f"built {state.manifest.steps['embed'].finished or ''}"[:16]))
     st.caption(" · ".join(said))
     for note in model["notes"]:
         st.caption(plain(note))
@@ -144,11 +147,11 @@ def run_table() -> None:
             {
                 "run": state.run.name,
                 "state": "finished" if state.finished else "being built" if state.run.is_locked() else "interrupted",
-                "model": model["name"],
+                "model": cells([model["name"]])[0],
                 "layer": f"{model['layer']} of {model['layers']}",
                 "heads": f"{model['heads']} on {model['kv_heads']}",
                 "documents": state.manifest.corpus["documents"] or None,
-                "corpus": state.manifest.corpus["source"],
+                "corpus": cells([state.manifest.corpus["source"]])[0],
                 "labels": label_facts(state.manifest).source if state.analysed else None,
                 "built": (state.manifest.steps["embed"].finished or "")[:16].replace("T", " "),
             }

@@ -19,7 +19,7 @@ from pages.shared.empty_states import not_analysed, not_projected
 from pages.shared.findings import all_findings
 from pages.shared.glossary import why
 from pages.shared.map_figures import small_maps_table, stage_maps_figure
-from pages.shared.sections import drawn_once
+from pages.shared.sections import drawn_once, told
 from pages.shared.show import figure, theme
 from pages.shared.text import safe
 
@@ -35,6 +35,7 @@ _STYLE = """
 """
 
 
+@told
 def what_heads_are(state: RunState) -> None:
     """The three stages as a drawing."""
     assert state.manifest is not None
@@ -70,6 +71,7 @@ def small_maps(state: RunState, name: str) -> None:
     )
 
 
+@told
 def beside_the_study(state: RunState) -> None:
     """Table 1 and §3.5, theirs and ours."""
     if not state.analysed:

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from core.stages import STAGES
+from pages.shared.text import shortened
 from pages.shared.url import choice_from_url, choice_to_url
 
 _MOST_OPTIONS = 1_000
@@ -56,7 +57,12 @@ def choose_document(table: pa.Table) -> int | None:
     numbers = [doc + 1 for doc in options]
     choice_from_url("doc", numbers, numbers[0])
     number = int(
-        st.selectbox("Document", numbers, key="doc", format_func=lambda number: f"{number} · {titles[number - 1]}")
+        st.selectbox(
+            "Document",
+            numbers,
+            key="doc",
+            format_func=lambda number: f"{number} · {shortened(titles[number - 1].as_py(), 120)}",
+        )
     )
     choice_to_url("doc", number, 1)
     return number - 1

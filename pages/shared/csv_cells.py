@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 _FORMULA = r"^[=+\-@\t\r]"
+
+
+def defused_text(text: str) -> str:
+    """One cell's text, with an apostrophe before it where it begins as a formula does."""
+    return f"'{text}" if re.match(_FORMULA, text) else text
 
 
 def defused(table: pa.Table) -> pa.Table:
@@ -15,5 +22,5 @@ def defused(table: pa.Table) -> pa.Table:
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             risky = pc.match_substring_regex(column, _FORMULA)
             column = pc.if_else(risky, pc.binary_join_element_wise("'", column, ""), column)
-        columns["'" + name if name[:1] in "=+-@\t\r" and name else name] = column
+        columns[defused_text(name)] = column
     return pa.table(columns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from core.report import Tables, read_tables
 from core.results import Topics, labels_of, read_analysis, read_map, read_own_similarity, read_topics
 from core.stages import split_heads
 from core.store import Run, default_cache, open_run, run_names
+from pages.shared.steady import DOCUMENTS, FIGURES, VECTORS, steady, version_of
 
 
 @dataclass(frozen=True)
@@ -43,17 +45,17 @@ class RunState:
     @property
     def version(self) -> str:
         """Changes whenever the run's vectors do: the key of everything that is cached about them."""
-        return self._version("embed")
+        return self._version(*VECTORS)
 
     @property
     def analysis_version(self) -> str:
         """Changes whenever the run's labels, figures or maps do."""
-        return self._version("embed", "label", "analyse", "project")
+        return self._version(*FIGURES)
 
     @property
     def documents_version(self) -> str:
         """Changes whenever the documents or their labels do."""
-        return self._version("embed", "label")
+        return self._version(*DOCUMENTS)
 
     @property
     def outdated(self) -> bool:
@@ -62,8 +64,7 @@ class RunState:
 
     def _version(self, *steps: str) -> str:
         assert self.manifest is not None
-        found = [self.manifest.steps[name] for name in steps if name in self.manifest.steps]
-        return "/".join(f"{step.fingerprint}/{step.finished}" for step in found)
+        return version_of(self.manifest, steps)
 
 
 def cache_folder() -> Path:
@@ -72,7 +73,11 @@ def cache_folder() -> Path:
 
 def runs() -> list[RunState]:
     """All runs of the cache, finished or not."""
-    return [run_state(name) for name in run_names(cache_folder())]
+    found = []
+    for name in run_names(cache_folder()):
+        with contextlib.suppress(Mistake):  # it has gone since it was listed
+            found.append(run_state(name))
+    return found
 
 
 def run_state(name: str) -> RunState:
@@ -144,11 +149,13 @@ def own_similarity(state: RunState, stage: int) -> np.ndarray:
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the documents …")
+@steady(*DOCUMENTS)
 def _documents(run: Run, version: str) -> pa.Table:
     return run.documents()
 
 
 @st.cache_resource(max_entries=6, show_spinner="Reading the heads' vectors …")
+@steady(*VECTORS)
 def _stage_vectors(run: Run, version: str, stage: int) -> np.ndarray:
     """``[doc, head, dim]``: read and held once for all heads, since a file's parts hold them side by side anyway."""
     vectors = split_heads(run.head_vectors(stage, 0), stage, run.manifest().shape)
@@ -175,16 +182,19 @@ def _neighbours(run: Run, version: str, stage: int, head: int, doc: int, count: 
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the figures …")
+@steady(*FIGURES)
 def _tables(run: Run, version: str) -> Tables:
     return read_tables(run)
 
 
 @st.cache_resource(max_entries=32, show_spinner="Reading the figures …")
+@steady(*FIGURES)
 def _analysis(run: Run, version: str, name: str) -> pa.Table:
     return read_analysis(run, name)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
+@steady(*FIGURES)
 def _topics(run: Run, version: str, original: bool) -> Topics:
     return read_topics(run, original)
 
@@ -197,6 +207,7 @@ def _topic_cosines(run: Run, version: str, stage: int, original: bool) -> np.nda
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
+@steady(*FIGURES)
 def _labels(run: Run, version: str) -> np.ndarray:
     found = labels_of(run.documents(["topic"])["topic"].to_pylist(), read_topics(run).names)
     found.setflags(write=False)
@@ -204,6 +215,7 @@ def _labels(run: Run, version: str) -> np.ndarray:
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the labels …")
+@steady(*FIGURES)
 def _label_sources(run: Run, version: str) -> dict[str, Labels]:
     return {source: kept_labels(run, source) for source in kept_sources(run)}
 
@@ -215,6 +227,7 @@ def _compared(run: Run, version: str, first: str, second: str) -> Compared:
 
 
 @st.cache_resource(max_entries=12, show_spinner="Reading the map …")
+@steady(*FIGURES)
 def _places(run: Run, version: str, stage: int) -> np.ndarray:
     table = read_map(run, stage)
     found = np.stack([table["x"].to_numpy(), table["y"].to_numpy()], axis=1)
@@ -224,6 +237,7 @@ def _places(run: Run, version: str, stage: int) -> np.ndarray:
 
 
 @st.cache_resource(max_entries=12, show_spinner="Reading the similarities …")
+@steady(*FIGURES)
 def _own_similarity(run: Run, version: str, stage: int) -> np.ndarray:
     found = read_own_similarity(run, stage, _labels(run, version), len(read_topics(run).names))
     found.setflags(write=False)

@@ -15,6 +15,12 @@ from pages.shared.text import plain
 
 def empty_cache() -> None:
     """Nothing has been computed yet: says so, and offers to."""
+    if not cache_folder().is_dir():
+        st.warning(
+            "The cache folder is not there. If it was a moment ago, see to it that its volume is mounted: the page "
+            "finds it again by itself at the next click.",
+            icon=":material/folder_off:",
+        )
     with st.container(border=True):
         st.subheader("There is nothing to look at yet")
         st.markdown(
@@ -42,7 +48,7 @@ def _build_demo() -> None:
     cache = cache_folder()
     build = current_build(cache)
     if build is not None and build.running:
-        st.progress(build.fraction, text=f"Building the demo: {build.sentence}")
+        st.progress(build.fraction, text=plain(f"Building the demo: {build.sentence}"))
         return
     if build is not None and not build.problem:
         st.rerun()

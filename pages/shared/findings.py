@@ -8,6 +8,7 @@ from core.findings import Finding, findings
 from core.report import Tables, topic_merges
 from core.store import Run
 from pages.shared.data import RunState, tables
+from pages.shared.steady import FIGURES, steady
 from pages.shared.text import plain, safe, shortened
 
 PAGES = {
@@ -52,6 +53,7 @@ def said(state: RunState, *about: str, stage: int | None = None) -> None:
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
+@steady(*FIGURES)
 def _found(run: Run, version: str, _tables: Tables, merged_at: int | None = None) -> list[Finding]:
     """What the figures say; with a stage, of its merged topics too. Sentences stay as they are until figures change."""
     return findings(_tables, None if merged_at is None else topic_merges(run, merged_at))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import plotly.graph_objects as go
@@ -13,8 +13,13 @@ import pyarrow.parquet as pq
 import streamlit as st
 
 from pages.shared.components.picture import picture
-from pages.shared.csv_cells import defused
-from pages.shared.text import plain
+from pages.shared.csv_cells import defused, defused_text
+from pages.shared.text import plain, shortened
+
+
+def cells(texts: Sequence[str | None]) -> list[str | None]:
+    """Texts for a table on a page, none very long; defused, for Streamlit's own button saves tables as CSV."""
+    return [None if text is None else defused_text(shortened(text, 300)) for text in texts]
 
 
 def theme() -> str:

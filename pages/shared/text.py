@@ -5,21 +5,39 @@ from __future__ import annotations
 import html
 import re
 
+# Controls, and the marks that turn or isolate the direction of all that follows them on the line.
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:&^=])")
+# Links, icons and emoji are found by Streamlit in finished text, where an escape is no more: a mark of no width, which
+# neither eye nor screen reader meets, keeps them apart.
+_FOUND_LATER = re.compile(r"(https?|www|mailto|xmpp|:(?=[\w+-]+(?:/\w+)?:)|(?<=\w)@(?=\w))", re.IGNORECASE)
+_APART = "\u2060"
+
+
+def visible(text: object) -> str:
+    """Without control characters and without marks that turn the direction of what follows; lines and tabs stay."""
+    return _UNSEEN.sub("", str(text))
+
 
 def plain(text: object) -> str:
     """For places that read Markdown: every character that Markdown could act on is escaped, lines become one."""
-    one_line = re.sub(r"\s+", " ", str(text)).strip()
-    return re.sub(r"([\\`*_{}\[\]()#+\-.!|<>~$:&^=])", r"\\\1", one_line)
+    one_line = re.sub(r"\s+", " ", visible(text)).strip()
+    return _MARKDOWN.sub(r"\\\1", _FOUND_LATER.sub(rf"\1{_APART}", one_line))
 
 
 def safe(text: object) -> str:
     """For HTML, attributes included."""
-    return html.escape(str(text), quote=True)
+    return html.escape(visible(text), quote=True)
+
+
+def drawn(text: object) -> str:
+    """For Plotly, which reads some HTML and knows the entities of ``&<>``, but not that of quotes; never very long."""
+    return html.escape(shortened(str(text), 200), quote=False)
 
 
 def shortened(text: str, length: int) -> str:
     """The beginning, cut at a word."""
-    flat = re.sub(r"\s+", " ", text).strip()
+    flat = re.sub(r"\s+", " ", visible(text[: 40 * length + 1_000])).strip()
     if len(flat) <= length:
         return flat
     return flat[:length].rsplit(" ", 1)[0].rstrip(",;:–- ") + " …"

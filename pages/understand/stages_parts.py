@@ -18,7 +18,7 @@ from pages.shared.empty_states import not_projected
 from pages.shared.findings import said
 from pages.shared.glossary import why
 from pages.shared.map_figures import stage_maps_figure
-from pages.shared.sections import drawn_once
+from pages.shared.sections import drawn_once, told
 from pages.shared.show import figure, theme
 from pages.understand.stages_figures import groups_figure, matrix_figure, probe_figure
 
@@ -27,6 +27,7 @@ def _drawn(state: RunState, name: str, stage: int, draw: Callable[[], go.Figure]
     return drawn_once(state.run, state.analysis_version, name, stage, theme(), draw)
 
 
+@told
 def separation(state: RunState) -> None:
     """The probe at each stage."""
     st.subheader(
@@ -47,6 +48,7 @@ def separation(state: RunState) -> None:
 
 
 @st.fragment
+@told
 def confusion(state: RunState) -> None:
     """Which heads the probe takes for which."""
     assert state.manifest is not None
@@ -90,6 +92,7 @@ def _confusion_rows(state: RunState, stage: int, split: str) -> list[dict[str, i
 
 
 @st.fragment
+@told
 def redundancy(state: RunState) -> None:
     """Which heads say the same."""
     assert state.manifest is not None
@@ -124,6 +127,7 @@ def redundancy(state: RunState) -> None:
 
 
 @st.fragment
+@told
 def movement(state: RunState) -> None:
     """How one document's heads move from stage to stage."""
     assert state.manifest is not None

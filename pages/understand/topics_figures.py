@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from pages.shared.figures import INK, QUIET, SEQUENTIAL, SERIES, template
-from pages.shared.text import shortened
+from pages.shared.text import drawn, shortened
 
 NAME_LENGTH = 30
 _GRID = {"light": "rgba(16,20,29,.09)", "dark": "rgba(232,230,225,.12)"}
@@ -34,11 +33,6 @@ class Rates:
     chance: np.ndarray
     majority: np.ndarray
     study: Sequence[float] | None = None
-
-
-def drawn(text: str) -> str:
-    """Untrusted text for Plotly, which reads some HTML and knows the entities of ``&<>``, but not that of quotes."""
-    return html.escape(text, quote=False)
 
 
 def short_names(names: Sequence[str], length: int = NAME_LENGTH) -> list[str]:

@@ -12,8 +12,8 @@ from core.labels import WORDS, Compared, Labels
 from pages.shared.data import RunState, compared, label_sources, tables
 from pages.shared.glossary import why
 from pages.shared.sections import drawn_once, told
-from pages.shared.show import figure, theme
-from pages.shared.text import plain, shortened
+from pages.shared.show import cells, figure, theme
+from pages.shared.text import plain
 from pages.understand.topics_figures import confusion_figure
 
 MOST_TOPICS = 40
@@ -65,8 +65,9 @@ def _reasons(kept: dict[str, Labels], active: str | None) -> None:
     if not reasons or active is None:
         return
     with st.expander(f"{sum(reasons.values()):,} documents without a label, and why"):
-        shown = [{"documents": count, "reason": shortened(reason, 300)} for reason, count in reasons.items()]
-        st.dataframe(shown[:MOST_REASONS], hide_index=True)
+        shown = list(reasons.items())[:MOST_REASONS]
+        said = cells([reason for reason, _ in shown])
+        st.dataframe({"documents": [count for _, count in shown], "reason": said}, hide_index=True)
         st.caption(f"labels/{plain(active)}.parquet of the run names each document.")
 
 

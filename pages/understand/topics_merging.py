@@ -15,6 +15,7 @@ from core.store import Run
 from core.topics import merged_into
 from pages.shared.data import RunState, topic_cosines, topics
 from pages.shared.sections import told
+from pages.shared.steady import FIGURES, steady
 from pages.shared.text import safe
 from pages.shared.url import choice_from_url, choice_to_url
 
@@ -130,6 +131,7 @@ def _group_cards(groups: Sequence[Sequence[str]], both: set[frozenset[str]]) -> 
 
 
 @st.cache_resource(max_entries=12, show_spinner=False)
+@steady(*FIGURES)
 def _thresholds(run: Run, version: str, stage: int) -> dict[int, float]:
     """By the number of groups, fewest first, the threshold that leaves as many; ties leave some numbers out."""
 
@@ -143,5 +145,6 @@ def _thresholds(run: Run, version: str, stage: int) -> dict[int, float]:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
+@steady(*FIGURES)
 def _merges(run: Run, version: str, stage: int, threshold: float) -> TopicMerges:
     return topic_merges(run, stage, threshold)

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
 
+from core.errors import Mistake
 from core.report import Row
 from core.results import read_analysis, read_similarity, read_topics
 from core.store import Run
@@ -14,7 +15,8 @@ from pages.shared.cards import Card, open_card
 from pages.shared.data import RunState, documents, tables, topics
 from pages.shared.empty_states import no_labels
 from pages.shared.sections import told
-from pages.shared.show import figure, theme
+from pages.shared.show import cells, figure, theme
+from pages.shared.steady import FIGURES, steady
 from pages.shared.text import plain, shortened
 from pages.shared.url import choice_from_url, choice_to_url
 from pages.understand.topics_figures import nearest_figure
@@ -47,7 +49,9 @@ def mismatch_list(state: RunState, stage: int) -> None:
         "Label",
         labels,
         key="label",
-        format_func=lambda name: f"All labels ({len(table):,})" if name == ALL else f"{name} ({counts[name]:,})",
+        format_func=lambda name: (
+            f"All labels ({len(table):,})" if name == ALL else f"{shortened(name, 120)} ({counts[name]:,})"
+        ),
     )
     choice_to_url("label", label, ALL)
     if label != ALL:
@@ -90,7 +94,11 @@ def _choose(state: RunState, table: pa.Table) -> int:
     more = f" The {len(shown):,} with the largest margin of {len(table):,}." if len(shown) < len(table) else ""
     st.caption(f"Largest margin first: how much nearer the nearest topic is than the label. Click a row to read.{more}")
     st.dataframe(
-        pa.table([titles, *(shown[name] for name in _COLUMNS)], names=["title", *_COLUMNS]),
+        {
+            "title": cells(titles.to_pylist()),
+            **{name: cells(shown[name].to_pylist()) for name in _COLUMNS[:2]},
+            **{name: shown[name].to_pylist() for name in _COLUMNS[2:]},
+        },
         hide_index=True,
         height="content" if len(shown) <= 8 else 318,
         key=table_key,
@@ -131,7 +139,7 @@ def _verdict(state: RunState, stage: int, row: Row) -> None:
     shown = order[:NEAREST] + ([label] if label not in order[:NEAREST] else [])
     colours = "blue", "red"
     for colour, what, topic in zip(colours, ("Nearest topic", "Label"), (nearest, label), strict=True):
-        st.markdown(f":{colour}[■] {what}  \n**{plain(names[topic])}**")
+        st.markdown(f":{colour}[■] {what}  \n**{plain(shortened(names[topic], 200))}**")
     with st.container(horizontal=True, gap="small"):
         st.metric(
             "Rank of label",
@@ -162,13 +170,21 @@ def _verdict(state: RunState, stage: int, row: Row) -> None:
 
 
 @st.cache_resource(max_entries=12, show_spinner="Reading the mismatches …")
+@steady(*FIGURES)
 def _mismatches(run: Run, version: str, stage: int) -> pa.Table:
 
     found = read_analysis(run, "mismatches")
+    named = {*found["label"].unique().to_pylist(), *found["nearest"].unique().to_pylist()}
+    if not named <= set(read_topics(run).names):
+        raise Mistake(
+            "mismatches.parquet names a topic that topics.parquet has not. Rebuild both with "
+            f"'python -m precompute analyse {run.name} --again'."
+        )
     return found.filter(pc.equal(found["stage"], stage)).sort_by([("margin", "descending"), ("doc", "ascending")])
 
 
 @st.cache_resource(max_entries=12, show_spinner="Reading the similarities …")
+@steady(*FIGURES)
 def _full_similarity(run: Run, version: str, stage: int) -> np.ndarray:
     """``[doc, topic]`` of the full embedding; the heads' are let go as they are read."""
 

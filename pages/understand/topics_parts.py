@@ -22,7 +22,7 @@ from pages.shared.empty_states import no_labels
 from pages.shared.glossary import why
 from pages.shared.sections import drawn_once, told
 from pages.shared.show import figure, theme
-from pages.shared.text import plain
+from pages.shared.text import plain, shortened
 from pages.understand.topics_figures import Rates, counts_figure, map_figure, rates_figure
 
 MOST_BARS = 60
@@ -101,6 +101,10 @@ def _cells(row: Row, within: int) -> dict[str, object]:
     return {f"top {within}": 100 * row["rate"], f"interval {within}": f"{100 * row['low']:.1f}–{100 * row['high']:.1f}"}
 
 
+def _named(topic: str) -> str:
+    return plain(shortened(topic, 120))
+
+
 def _bar(name: str) -> Any:
     return st.column_config.ProgressColumn(name, format="%.1f %%", min_value=0, max_value=100)
 
@@ -119,8 +123,8 @@ def topic_map(state: RunState, stage: int) -> None:
     values = cosine[first, second]
     near, far = int(values.argmax()), int(values.argmin())
     st.markdown(
-        f"Nearest: **{plain(names[first[near]])}** and **{plain(names[second[near]])}** ({values[near]:.2f}). "
-        f"Farthest: **{plain(names[first[far]])}** and **{plain(names[second[far]])}** ({values[far]:.2f})."
+        f"Nearest: **{_named(names[first[near]])}** and **{_named(names[second[near]])}** ({values[near]:.2f}). "
+        f"Farthest: **{_named(names[first[far]])}** and **{_named(names[second[far]])}** ({values[far]:.2f})."
     )
     data = {
         "topic": [names[topic] for topic in first],

@@ -14,6 +14,7 @@ from core.similarity import unit
 from core.store import Run
 from core.votes import Say
 from pages.shared.data import RunState
+from pages.shared.steady import FIGURES, VECTORS, steady
 
 
 def head_index(state: RunState, stage: int) -> HeadIndex:
@@ -44,16 +45,19 @@ def place(state: RunState, stage: int, vectors: np.ndarray) -> np.ndarray:
 
 
 @st.cache_resource(max_entries=3, show_spinner="Reading the corpus's vectors …")
+@steady(*VECTORS)
 def _head_index(run: Run, version: str, stage: int) -> HeadIndex:
     return HeadIndex.of(run.vectors(stage), run.manifest().shape.heads)
 
 
 @st.cache_resource(max_entries=12, show_spinner=False)
+@steady(*VECTORS)
 def _say(run: Run, version: str, stage: int) -> Say:
     return Say.of(run.vectors(stage), run.manifest().shape.heads)
 
 
 @st.cache_resource(max_entries=3, show_spinner="Reading the corpus's similarities …")
+@steady(*FIGURES)
 def _yardstick(run: Run, version: str, vectors: str, stage: int) -> Yardstick:
     manifest, topics = run.manifest(), read_topics(run)
     heads = manifest.shape.heads
@@ -72,5 +76,6 @@ def _pairs(run: Run, version: str, stage: int) -> Ranks | None:
 
 
 @st.cache_resource(max_entries=3, show_spinner="Reading the map …")
+@steady(*FIGURES)
 def _placer(run: Run, version: str, stage: int) -> Placer:
     return read_placer(run, stage)

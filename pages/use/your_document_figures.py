@@ -11,7 +11,8 @@ import plotly.graph_objects as go
 from core.document_profile import Ranks
 from pages.explore.heat_map_figures import colour_limit
 from pages.shared.figures import ACCENT, DIVERGING, GROUND, INK, QUIET, SERIES, template
-from pages.understand.topics_figures import drawn, short_names
+from pages.shared.text import drawn
+from pages.understand.topics_figures import short_names
 
 MOST_TOPICS = 40
 """Rows of a heat map; more could not be read."""

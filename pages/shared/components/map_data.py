@@ -19,6 +19,7 @@ from core.results import read_map, read_topics
 from core.stages import STAGES
 from core.store import Run
 from pages.shared.data import RunState, documents
+from pages.shared.steady import FIGURES, steady
 from pages.shared.text import shortened
 
 MOST_POINTS = 320_000
@@ -129,6 +130,7 @@ def inside(places: np.ndarray, polygon: np.ndarray) -> np.ndarray:
 
 
 @st.cache_resource(max_entries=9, show_spinner="Reading the map …")
+@steady(*FIGURES)
 def _stage_map(run: Run, version: str, stage: int) -> StageMap:
     table, heads = read_map(run, stage), run.manifest().shape.heads
     fitted = table["fitted"].to_numpy().reshape(-1, heads).all(axis=1)
@@ -154,6 +156,7 @@ def _stage_map(run: Run, version: str, stage: int) -> StageMap:
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
+@steady(*FIGURES)
 def _columns(run: Run, version: str, _table: pa.Table) -> tuple[Column, ...]:
     found = []
     names = _table["topic"].to_pylist()

@@ -1,0 +1,42 @@
+"""Who is at work on a run: a line in the file that is locked, for those who are refused."""
+
+from __future__ import annotations
+
+import os
+import socket
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TextIO
+
+from core.files import write_mistake
+
+_LONGEST = 300
+
+
+def sign(file: TextIO, path: Path) -> None:
+    """Writes down host, process and start of the job that holds the lock."""
+    try:
+        _replace(
+            file, f"process {os.getpid()} on {socket.gethostname()}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+        )
+    except OSError as error:  # the disk is full
+        raise write_mistake(path, error) from error
+
+
+def sign_off(file: TextIO) -> None:
+    """The job has ended: nobody is at work."""
+    _replace(file, "")
+
+
+def said_by(file: TextIO) -> str:
+    """What the holder has written down, for the middle of a sentence; nothing where it has not come to that."""
+    file.seek(0)
+    note = "".join(letter for letter in file.read(_LONGEST) if letter.isprintable()).strip()
+    return f": {note}" if note else ""
+
+
+def _replace(file: TextIO, note: str) -> None:
+    file.seek(0)
+    file.truncate()
+    file.write(note)
+    file.flush()

@@ -1,0 +1,149 @@
+"""Parquet files that a stranger may have made: counted and measured before they are read, and while they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from core.errors import Mistake
+from core.schema import check_schema, short_name
+
+MOST_BYTES = 8 * 2**30
+"""What one reading may take in memory: sixteen times what a hundred thousand documents of 5 kB need."""
+_SMALL, _RATIO = 256 * 2**20, 1_000
+"""A file may take so many bytes whatever its own size is, and beyond them so many times its size."""
+_MOST_GROUPS, _MOST_FOOTER = 100_000, 64 * 2**20
+_FOLDERS = ("analysis", "labels", "map", "similarity")
+_PIECE = 16_384
+"""Rows whose texts become one array, which holds 2 GB."""
+
+
+def open_parquet(
+    path: Path, schema: pa.Schema, rebuild: str, rows: int | None = None, columns: Sequence[str] | None = None
+) -> pq.ParquetFile:
+    """A file that has ``schema`` and, if that is known, so many ``rows``; only its metadata has been read.
+
+    Texts come out of it as dictionaries: a file of 300 bytes can hold one text of a megabyte and say it 20,000 times.
+    """
+    wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
+    try:
+        if not path.is_file():  # a pipe would be waited for
+            raise FileNotFoundError(path)
+        source = pa.OSFile(str(path))
+        plain = pq.ParquetFile(source, thrift_string_size_limit=_MOST_FOOTER, thrift_container_size_limit=10**6)
+        check_schema(path, plain.schema_arrow, schema, rebuild)
+        _check_counts(path, plain.metadata, wanted, rebuild, rows)
+        texts = [plain.schema.column(at).path for at in range(len(plain.schema)) if _is_text(plain.schema.column(at))]
+        return pq.ParquetFile(
+            source, metadata=plain.metadata, read_dictionary=texts, page_checksum_verification=True, buffer_size=2**20
+        )
+    except FileNotFoundError as error:
+        raise Mistake(f"{path.name} is missing. Rebuild it with '{rebuild}'.") from error
+    except (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError) as error:
+        raise Mistake(f"{path.name} cannot be read: it is damaged. Rebuild it with '{rebuild}'.") from error
+
+
+def read_columns(
+    path: Path, schema: pa.Schema, rebuild: str, rows: int | None = None, columns: Sequence[str] | None = None
+) -> pa.Table:
+    """The columns asked for, or all of ``schema``, whole and checked; others that the file may have are not read."""
+    wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
+    return pa.concat_tables([wanted.empty_table(), *row_groups(path, schema, rebuild, rows, columns)])
+
+
+def row_groups(
+    path: Path, schema: pa.Schema, rebuild: str, rows: int | None = None, columns: Sequence[str] | None = None
+) -> Iterator[pa.Table]:
+    """The same, a row group at a time."""
+    wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
+    file = open_parquet(path, schema, rebuild, rows, columns)
+    texts, most = 0, _most(path)
+    try:
+        for group in range(file.num_row_groups):
+            found = file.read_row_group(group, columns=wanted.names)
+            texts += sum(_text_bytes(chunk) for column in found.columns for chunk in column.chunks)
+            if texts > most:
+                raise _too_large(path, rebuild, texts)
+            if len(found) != file.metadata.row_group(group).num_rows:
+                raise damaged(path, rebuild)
+            yield _dense(path, found, wanted, rebuild)
+    except (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError, MemoryError) as error:
+        raise damaged(path, rebuild) from error
+
+
+def damaged(path: Path, rebuild: str) -> Mistake:
+    name = f"{path.parent.name}/{path.name}" if path.parent.name in _FOLDERS else short_name(path)
+    return Mistake(f"{name} is damaged. Rebuild it with '{rebuild}'.")
+
+
+def _check_counts(path: Path, found: pq.FileMetaData, wanted: pa.Schema, rebuild: str, rows: int | None) -> None:
+    if rows is not None and found.num_rows != rows:
+        raise Mistake(f"{short_name(path)} has {found.num_rows:,} rows, not {rows:,}. Rebuild it with '{rebuild}'.")
+    groups = [found.row_group(at) for at in range(min(found.num_row_groups, _MOST_GROUPS))]
+    if sum(group.num_rows for group in groups) != found.num_rows or any(group.num_rows < 0 for group in groups):
+        raise damaged(path, rebuild)
+    claimed = sum(
+        max(0, group.column(at).total_uncompressed_size)
+        for group in groups
+        for at in range(group.num_columns)
+        if group.column(at).path_in_schema.split(".")[0] in wanted.names
+    )
+    needed = max(claimed, found.num_rows * sum(_width(field.type) for field in wanted))
+    if needed > _most(path):
+        raise _too_large(path, rebuild, needed)
+
+
+def _most(path: Path) -> int:
+    return min(MOST_BYTES, _SMALL + _RATIO * path.stat().st_size)
+
+
+def _too_large(path: Path, rebuild: str, needed: int) -> Mistake:
+    return Mistake(
+        f"{short_name(path)} would take {needed / 2**30:,.1f} GB in memory, far more than such a file should, and is "
+        f"not read. Rebuild it with '{rebuild}'."
+    )
+
+
+def _width(found: pa.DataType) -> int:
+    """Bytes of a row in memory, as far as the type alone says."""
+    if pa.types.is_fixed_size_list(found):
+        return int(found.list_size) * _width(found.value_type)
+    return 4 if _has_text(found) else max(1, found.bit_width // 8)
+
+
+def _has_text(found: pa.DataType) -> bool:
+    return bool(pa.types.is_string(found) or (pa.types.is_list(found) and _has_text(found.value_type)))
+
+
+def _is_text(column: pq.ColumnSchema) -> bool:
+    return bool(column.physical_type == "BYTE_ARRAY")
+
+
+def _text_bytes(column: pa.Array) -> int:
+    """How long the texts of a column are, all in all, once each row has its own."""
+    if pa.types.is_list(column.type):
+        return _text_bytes(column.flatten())
+    if not pa.types.is_dictionary(column.type):
+        return 0
+    lengths = pc.binary_length(column.dictionary).cast(pa.int64())
+    return int(pc.sum(lengths.take(column.indices)).as_py() or 0)
+
+
+def _dense(path: Path, found: pa.Table, wanted: pa.Schema, rebuild: str) -> pa.Table:
+    """Every row with its own text, as ``wanted`` says; texts are UTF-8, and nothing is missing that must be there."""
+    pieces = [found.slice(first, _PIECE) for first in range(0, len(found), _PIECE)]
+    table = pa.concat_tables(
+        [
+            wanted.empty_table(),
+            *(pa.table([piece[field.name].cast(field.type) for field in wanted], schema=wanted) for piece in pieces),
+        ]
+    )
+    table.validate(full=True)
+    for field, column in zip(wanted, table.columns, strict=True):
+        if not field.nullable and column.null_count:
+            raise Mistake(f"{short_name(path)} lacks values in '{field.name}'. Rebuild it with '{rebuild}'.")
+    return table

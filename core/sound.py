@@ -1,0 +1,138 @@
+"""Are the rows of ``analysis/`` such as the run can have? A file may have the right columns and other rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.errors import Mistake
+from core.manifest import Manifest
+from core.probe import SPLITS
+from core.similarity import POOLINGS
+from core.slices import HEADS, RANDOM
+from core.topic_match import WITHIN
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What a run's tables are made of."""
+
+    stages: tuple[int, ...]
+    documents: int
+    heads: int
+    topics: int
+    labelled: int
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> Sizes:
+        step = manifest.steps.get("analyse")
+        counts = step.counts if step is not None else {}
+        return cls(
+            manifest.stages,
+            int(manifest.corpus["documents"]),
+            manifest.shape.heads,
+            int(counts.get("topics", 0)),
+            int(counts.get("labelled", 0)),
+        )
+
+
+@dataclass(frozen=True)
+class Layout:
+    """``each(sizes)`` rows a stage, whole or, if ``may_lack``, none at all; ``at_most`` so many if not ``exact``.
+
+    ``keys`` tell rows apart; with whole counts and keys in their ranges, every combination is there once.
+    """
+
+    keys: tuple[str, ...]
+    each: Callable[[Sizes], int]
+    exact: bool = True
+    may_lack: Callable[[Sizes], bool] = lambda sizes: False
+    known: tuple[str, ...] = ()
+    """Figures that are never missing."""
+
+
+_INTERVAL = ("low", "high", "chance")
+LAYOUTS: dict[str, Layout] = {
+    "topic_match": Layout(
+        ("slicing", "method", "head", "within"),
+        lambda sizes: 2 * (1 + sizes.heads + len(POOLINGS)) * len(WITHIN),
+        may_lack=lambda sizes: not sizes.labelled,
+        known=("rate", *_INTERVAL, "majority"),
+    ),
+    "mismatches": Layout(("doc",), lambda sizes: sizes.documents, exact=False),
+    "probe": Layout(
+        ("slicing", "split", "head"),
+        lambda sizes: 2 * len(SPLITS) * (1 + sizes.heads),
+        may_lack=lambda sizes: True,
+        known=("value", *_INTERVAL),
+    ),
+    "confusion": Layout(
+        ("slicing", "split", "head", "predicted"),
+        lambda sizes: 2 * len(SPLITS) * sizes.heads**2,
+        may_lack=lambda sizes: True,
+    ),
+    "profiles": Layout(("slicing", "head"), lambda sizes: 2 * (1 + sizes.heads)),
+    "redundancy": Layout(("head", "other"), lambda sizes: sizes.heads**2),
+    "groups": Layout((), lambda sizes: 1, exact=False, known=("within", "between", "p")),
+    "control": Layout(("measure",), lambda sizes: 50, exact=False),
+    "topic_similarity": Layout(("topic", "other"), lambda sizes: sizes.topics**2, known=("cosine",)),
+    "maps": Layout(("head",), lambda sizes: 1 + sizes.heads, exact=False, known=("kl", "kept", "kept_by_chance")),
+}
+"""The same names as core.schema.ANALYSIS."""
+
+_FIRST_HEAD = {"confusion": 1, "redundancy": 1}
+"""The least ``head``, where it is not 0, the full embedding or all heads together."""
+_TEXTS = {"slicing": (HEADS, RANDOM), "split": SPLITS}
+_METHODS = ("full", "head", *POOLINGS)
+
+
+def check_rows(name: str, table: pa.Table, sizes: Sizes, remedy: str) -> None:
+    """Refuses a table with rows that are missing, twice there, or of documents, heads and stages that are not."""
+    layout = LAYOUTS[name]
+    wrong = _wrong_count(layout, table, sizes) or _wrong_values(name, layout, table, sizes)
+    if wrong:
+        raise Mistake(f"{name}.parquet {wrong}. Rebuild it with '{remedy}'.")
+
+
+def _wrong_count(layout: Layout, table: pa.Table, sizes: Sizes) -> str:
+    whole = layout.each(sizes) * len(sizes.stages)
+    if layout.exact and len(table) != whole and (len(table) or not layout.may_lack(sizes)):
+        return f"has {len(table):,} rows, not {whole:,}"
+    if len(table) > whole:
+        return f"has {len(table):,} rows, more than {whole:,}"
+    keys = ["stage", *layout.keys]
+    return "has rows twice" if len(table.select(keys).group_by(keys).aggregate([])) != len(table) else ""
+
+
+def _wrong_values(name: str, layout: Layout, table: pa.Table, sizes: Sizes) -> str:
+    lowest = _FIRST_HEAD.get(name, 0)
+    ranges = {
+        "doc": (0, sizes.documents - 1),
+        "head": (lowest, sizes.heads),
+        "other": (1, sizes.heads),
+        "predicted": (1, sizes.heads),
+        "position": (0, sizes.heads - 1),
+        "rank": (1, sizes.topics),
+        "samples": (0, 2**31),
+    }
+    allowed = {"stage": sizes.stages, **_TEXTS}
+    if name == "topic_match":
+        allowed |= {"within": WITHIN, "method": _METHODS}
+    for column in table.column_names:
+        values = table[column].drop_null()
+        if not len(values):
+            continue
+        if column in ranges and pa.types.is_integer(values.type):
+            low, high = ranges[column]
+            if pc.min(values).as_py() < low or pc.max(values).as_py() > high:
+                return f"has a '{column}' that is not {low} to {high}"
+        if column in allowed and not set(values.unique().to_pylist()) <= set(allowed[column]):
+            return f"has a '{column}' that is not known"
+        if pa.types.is_floating(values.type) and np.isinf(values.to_numpy()).any():
+            return f"has a number in '{column}' that is not finite"
+    missing = next((column for column in layout.known if table[column].null_count), None)
+    return f"lacks figures in '{missing}'" if missing else ""

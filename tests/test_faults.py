@@ -1,0 +1,192 @@
+"""What goes wrong while people read: a cache that vanishes, a run that is rebuilt, a full disk, a file cut short."""
+
+from __future__ import annotations
+
+import json
+import resource
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import page_at
+from streamlit.testing.v1 import AppTest
+from test_fuzz_address import PAGES
+
+from benchmarks.synthetic import write_run
+from core.errors import Mistake
+from core.shape import ModelShape
+from core.store import Run
+from core.verify import verify
+from pages.shared import data
+from precompute.fingerprint import part_digest
+
+SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
+
+
+@pytest.fixture
+def cache(hostile_cache: Path, tmp_path: Path) -> Path:
+    shutil.copytree(hostile_cache / "hostile", tmp_path / "cache" / "hostile")
+    return tmp_path / "cache"
+
+
+def said(app: AppTest) -> str:
+    kinds = ("subheader", "info", "warning", "error", "caption")
+    return "\n".join(str(element.value) for kind in kinds for element in app.get(kind)).replace("\\", "")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_cache_that_vanishes_and_comes_back(cache: Path, page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = page_at(cache, page, monkeypatch)
+    cache.rename(cache.with_name("gone"))
+    app.run()
+    assert not app.exception
+    assert "The cache folder is not there." in said(app)
+    cache.with_name("gone").rename(cache)
+    app.run()
+    assert not app.exception
+    assert "The cache folder is not there." not in said(app)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "documents.parquet",
+        "topics.parquet",
+        "heads/stage=1/part-00000.parquet",
+        "similarity/stage=1.parquet",
+        "map/stage=1.parquet",
+        "analysis/profiles.parquet",
+        "analysis/probe.parquet",
+        "analysis/original_topics.parquet",
+    ],
+)
+def test_a_file_that_is_cut_short_costs_a_sentence(cache: Path, file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = cache / "hostile" / file
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    app = page_at(cache, PAGES[0], monkeypatch)
+    told = said(app)
+    for page in PAGES[1:]:
+        app.switch_page(page).run()
+        assert not app.exception, page
+        told += said(app)
+    assert f"{path.name} cannot be read: it is damaged. Rebuild it with 'python -m precompute" in told
+
+
+def variant(cache: Path, name: str, number: int) -> Run:
+    """Twenty documents whose texts and vectors both say ``number``."""
+    vectors = np.full((20, 32), float(number))
+    texts = [f"{number}" for _ in range(20)]
+    run = write_run(
+        cache, name, SHAPE, lambda stage, first, count: vectors[first : first + count], [None] * 20, texts=texts
+    )
+    manifest = json.loads((run.folder / "manifest.json").read_text())
+    manifest["steps"]["embed"]["fingerprint"] = f"planted {number}"
+    manifest["steps"]["embed"]["finished"] = f"2026-01-01T00:00:{number:02d}+00:00"
+    (run.folder / "manifest.json").write_text(json.dumps(manifest))
+    return run
+
+
+def test_what_was_read_of_the_old_run_is_not_joined_by_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADSCOPE_CACHE", str(tmp_path))
+    variant(tmp_path, "run", 1)
+    old = data.run_state("run")
+    assert data.documents(old)["text"][0].as_py() == "1"
+    variant(tmp_path, "run", 2)
+    with pytest.raises(Mistake, match=r"The run 'run' was rebuilt while this page was read\. Load the page again\."):
+        data.head_vectors(old, 1, 1)
+    assert data.documents(old)["text"][0].as_py() == "1", "what was read before is still the old one"
+    new = data.run_state("run")
+    assert (data.documents(new)["text"][0].as_py(), data.head_vectors(new, 1, 1)[0, 0]) == ("2", 2.0)
+    shutil.rmtree(tmp_path / "run")
+    with pytest.raises(Mistake, match="The run 'run' is not there any more"):
+        data.head_vectors(new, 1, 2)
+
+
+REBUILD = """
+import shutil, sys
+from pathlib import Path
+from core.store import Run
+cache = Path(sys.argv[1])
+run = Run(cache, "run")
+print("ready", flush=True)
+for turn in range(1, 10_000):
+    sys.stdin.readline()
+    other = cache / f"variant{turn % 2 + 1}"
+    with run.lock():
+        run.remove()
+        for name in ("documents.parquet", "heads", "manifest.json"):  # as the step does: the manifest last
+            source = other / name
+            if source.is_dir():
+                shutil.copytree(source, run.folder / name)
+            else:
+                shutil.copy(source, run.folder / f"{name}.new")
+                (run.folder / f"{name}.new").rename(run.folder / name)
+"""
+
+
+def test_a_run_that_is_rebuilt_all_the_time_is_the_old_one_or_the_new_one_never_half(
+    tmp_path: Path, start_job: Callable[..., subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADSCOPE_CACHE", str(tmp_path))
+    for number in (1, 2):
+        variant(tmp_path, f"variant{number}", number)
+    shutil.copytree(tmp_path / "variant1", tmp_path / "run")
+    job = start_job(tmp_path, script=REBUILD)
+    assert job.stdout is not None
+    assert job.stdin is not None
+    assert job.stdout.readline() == "ready\n"
+    told: set[str] = set()
+    for turn in range(1, 41):
+        job.stdin.write("\n")
+        job.stdin.flush()
+        for _ in range(100_000):  # while it is rebuilt, and until it is there
+            text = _whole(told)
+            if text == str(turn % 2 + 1):
+                break
+        else:
+            raise AssertionError(f"turn {turn}: {told}")
+    known = ("was rebuilt while", "is not there any more", "There is no run", "has no manifest")
+    assert all(any(words in sentence for words in known) for sentence in told), told
+
+
+def _whole(told: set[str]) -> str | None:
+    """What the run says, in its texts and its vectors alike; None, and a sentence more, while it cannot be read."""
+    for name in ("_documents", "_head_vectors"):
+        getattr(data, name).clear()  # as if nobody had read it before
+    try:
+        state = data.run_state("run")
+        if state.manifest is None:
+            raise Mistake(state.problem)
+        text = str(data.documents(state)["text"][0])
+        assert np.array_equal(data.head_vectors(state, 1, 1), np.full((20, 8), float(text)))
+    except Mistake as mistake:
+        told.add(str(mistake).split(".")[0])
+        return None
+    return text
+
+
+def test_a_disk_that_fills_up_while_maps_are_written(
+    cache: Path, start_job: Callable[..., subprocess.Popen[str]], finish: Callable[..., object]
+) -> None:
+    arguments = ("project", "hostile", "--cache", cache, "--again", "--iterations", 30, "--quiet")
+
+    def no_larger_files() -> None:
+        size = 4_000  # the manifest is larger already, and stays as it is; a map of 168 points does not fit
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    before = json.loads((cache / "hostile" / "manifest.json").read_text())
+    full = finish(start_job(*arguments, preexec_fn=no_larger_files))
+    assert full.status == 2  # type: ignore[attr-defined]
+    assert full.err.startswith("headscope: There is no room to write ")  # type: ignore[attr-defined]
+    assert full.err.count("\n") == 1  # type: ignore[attr-defined]
+    run = Run(cache, "hostile")
+    assert not list(run.folder.rglob("*.writing*"))
+    assert json.loads((cache / "hostile" / "manifest.json").read_text())["model"] == before["model"]
+    assert finish(start_job(*arguments)).status == 0  # type: ignore[attr-defined]
+    assert run.manifest().is_done("project")
+    assert not [one for one in verify(run, part_digest).problems if "map/" in one]
