@@ -61,8 +61,9 @@ def row_groups(
     """The same, a row group at a time."""
     wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
     file = open_parquet(path, schema, rebuild, rows, columns)
-    texts, most = 0, _most(path)
+    texts = 0
     try:
+        most = _most(path)  # the file may have gone since it was opened
         for group in range(file.num_row_groups):
             found = file.read_row_group(group, columns=wanted.names)
             texts += sum(_text_bytes(chunk) for column in found.columns for chunk in column.chunks)

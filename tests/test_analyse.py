@@ -389,7 +389,7 @@ def test_damage_is_found_by_verify(planted: Run) -> None:
     planted.topics_path.unlink()
     problems = verify.verify(planted, part_digest).problems
     assert len(problems) == 3
-    assert any("100 documents, not 120" in problem for problem in problems)
+    assert any("100 rows, not 120" in problem for problem in problems)
     assert any("probe.parquet cannot be read" in problem for problem in problems)
     assert any("topics.parquet is missing" in problem for problem in problems)
     assert all("analyse planted --again" in problem for problem in problems)

@@ -104,7 +104,7 @@ def test_what_was_read_of_the_old_run_is_not_joined_by_the_new_one(
     assert (data.documents(new)["text"][0].as_py(), data.head_vectors(new, 1, 1)[0, 0]) == ("2", 2.0)
     shutil.rmtree(tmp_path / "run")
     with pytest.raises(Mistake, match="The run 'run' is not there any more"):
-        data.head_vectors(new, 1, 2)
+        data.head_vectors(new, 2, 1)
 
 
 REBUILD = """
@@ -156,7 +156,7 @@ def test_a_run_that_is_rebuilt_all_the_time_is_the_old_one_or_the_new_one_never_
 
 def _whole(told: set[str]) -> str | None:
     """What the run says, in its texts and its vectors alike; None, and a sentence more, while it cannot be read."""
-    for name in ("_documents", "_head_vectors"):
+    for name in ("_documents", "_stage_vectors"):
         getattr(data, name).clear()  # as if nobody had read it before
     try:
         state = data.run_state("run")

@@ -124,6 +124,7 @@ def test_no_address_brings_a_page_down_or_opens_what_is_not_ours(cache: Path) ->
         Path("/sys"),
         Path("/dev"),
         Path("/usr"),
+        Path.home() / ".streamlit" / "secrets.toml",  # where Streamlit looks for [auth]
     ]
     opened = [Path.cwd() / path for path in _opened]  # a relative one, too, leads somewhere
     others = {str(path) for path in opened if not any(path.is_relative_to(folder) for folder in ours)}

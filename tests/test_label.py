@@ -254,7 +254,7 @@ def test_analysis_compares_with_all_topics_that_could_be_chosen(planted: Run, tm
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (lambda table: table.slice(0, 39), "does not hold documents 0 to 39"),
+        (lambda table: table.slice(0, 39), "has 39 rows, not 40"),
         (lambda table: table.set_column(1, LABELS.field(1), pa.array(["x"] * 40)), "neither a topic nor a reason"),
         (lambda table: table.drop_columns(["reason"]), "no column 'reason'"),
         (lambda table: table.take(pa.array(range(39, -1, -1))), "does not hold documents 0 to 39"),

@@ -42,8 +42,8 @@ def steady(
         def checked(run: Run, version: str, *args: Given.args, **kwargs: Given.kwargs) -> Read:
             try:
                 found = read(run, version, *args, **kwargs)
-            except Mistake as mistake:  # perhaps only because the files were being replaced
-                raise _changed(run) if _now(run, steps) != version else mistake from mistake
+            except (Mistake, OSError) as problem:  # perhaps only because the files were being replaced
+                raise _changed(run) if _now(run, steps) != version else problem from problem
             if _now(run, steps) != version:
                 raise _changed(run)
             return found
