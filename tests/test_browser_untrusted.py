@@ -86,7 +86,7 @@ def test_hovering_over_a_hostile_name_shows_it_as_text(page: Page, address: str)
     chart = page.locator(".js-plotly-plot").last
     chart.scroll_into_view_if_needed()
     bars = page.locator(".js-plotly-plot .bars .point path")
-    assert bars.count() >= 6
+    expect(bars.nth(5)).to_be_attached(timeout=SLOW)  # Plotly draws a moment after the page is there
     said: set[str] = set()
     for _ in range(5):  # Plotly's label comes a moment after the hand, and the first one while it is still drawing late
         for number in range(bars.count()):

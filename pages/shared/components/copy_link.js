@@ -9,6 +9,7 @@ export default function copyLink({ parentElement }) {
     clearTimeout(button.later);
     button.later = setTimeout(() => { button.textContent = "Copy link to this view"; }, 2500);
   };
+  button.disabled = false; // until now a press would have been lost
 }
 
 async function copied(text) {

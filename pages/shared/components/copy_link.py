@@ -14,7 +14,7 @@ from pages.shared.components.buttons import BUTTON_CSS
 _FOLDER = Path(__file__).parent
 _copy_link = st.components.v2.component(
     "headscope_copy_link",
-    html='<button type="button" aria-live="polite">Copy link to this view</button>',
+    html='<button type="button" aria-live="polite" disabled>Copy link to this view</button>',
     css=BUTTON_CSS,
     js="\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in ("history_steps.js", "copy_link.js")),
 )

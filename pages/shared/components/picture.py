@@ -11,8 +11,8 @@ from pages.shared.components.buttons import BUTTON_CSS
 
 _picture = st.components.v2.component(
     "headscope_picture",
-    html='<div><button type="button" data-format="png">PNG</button>'
-    '<button type="button" data-format="svg">SVG</button></div>',
+    html='<div><button type="button" data-format="png" disabled>PNG</button>'
+    '<button type="button" data-format="svg" disabled>SVG</button></div>',
     css=BUTTON_CSS,
     js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
 )
