@@ -77,8 +77,9 @@ class Phase:
             print(f"  {error}", flush=True)
         late = runs[int(0.95 * len(runs))] if runs else 0.0
         said = f"{len(runs)} page runs, median {statistics.median(runs):.0f} ms, 95 % within {late:.0f} ms, "
-        print(f"{what}: {self.sessions} sessions, {said}{1000 * self.cpu / len(runs):.0f} ms of processor a run")
         growth = f"{self.growth:+.1%} of {self.last:,.0f} MB"
+        cost = f"{1000 * self.cpu / len(runs):.0f} ms of processor a run"
+        print(f"{what}: {self.sessions} sessions, {said}{cost}; memory over the last half {growth}", flush=True)
         return [
             Result(f"{what}: errors", str(len(errors)), "0", not errors),
             Result(f"{what}: the last half adds", growth, f"≤ {MOST_GROWTH:.0%}", self.growth <= MOST_GROWTH),
