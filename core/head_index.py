@@ -72,11 +72,12 @@ def nearest_by_head(cosines: np.ndarray, count: int) -> NearestByHead:
     count = min(count, cosines.shape[1])
     docs = np.empty((len(cosines), count), dtype=np.intp)
     for row, values in enumerate(cosines):
-        docs[row] = _largest(values, count)
+        docs[row] = largest(values, count)
     return NearestByHead(docs, np.take_along_axis(cosines, docs, axis=1))
 
 
-def _largest(values: np.ndarray, count: int) -> np.ndarray:
+def largest(values: np.ndarray, count: int) -> np.ndarray:
+    """Where the ``count`` largest of ``values[doc]`` are, largest first; equal ones in order of the documents."""
     if count == 0:
         return np.empty(0, dtype=np.intp)
     least = np.partition(values, len(values) - count)[len(values) - count]

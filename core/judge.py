@@ -1,0 +1,100 @@
+"""Judges a choice of heads by queries whose documents are known: each head's part is worked out once, then added up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.head_index import largest
+from core.retrieval import DEPTH, WAYS, Heads, Seen
+from core.retrieval_metrics import METRICS, Answers, measured
+
+METRIC, PLACES = "ndcg", 10
+"""What heads are chosen by, unless somebody says otherwise."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Queries as all heads see them, and what they should find."""
+
+    seen: tuple[Seen, ...]
+    relevant: tuple[tuple[int, ...], ...]
+    """``[query]``: documents, at least one each."""
+    topics: np.ndarray
+    """``[doc]``: a number each, -1 without."""
+    own: np.ndarray
+    """``[query]``: the document that the query is itself, which is not to be found; -1 where it is none."""
+
+    def __post_init__(self) -> None:
+        if not len(self.seen) == len(self.relevant) == len(self.own):
+            raise ValueError(f"{len(self.seen)} queries, {len(self.relevant)} answers, {len(self.own)} own documents")
+
+    def some(self, queries: Sequence[int] | np.ndarray) -> Asked:
+        """The same with these queries only."""
+        chosen = [int(query) for query in queries]
+        seen, relevant = tuple(self.seen[at] for at in chosen), tuple(self.relevant[at] for at in chosen)
+        return Asked(seen, relevant, self.topics, self.own[chosen])
+
+
+@dataclass(frozen=True)
+class Judge:
+    """One way to rank, ready to be asked about any choice of heads."""
+
+    way: str
+    parts: np.ndarray
+    """``[head, query, doc]``, float32: what each head would give with weight 1."""
+    squares: np.ndarray | None
+    """``[head, doc]``: squared lengths, where the way divides by the length of what is kept."""
+    asked: Asked
+    answers: Answers
+
+    @classmethod
+    def of(cls, way: str, asked: Asked, scores: np.ndarray) -> Judge:
+        """For one of ``WAYS``; ``scores`` are MRAG's, ``[head]``."""
+        everyone = Heads(np.ones(len(scores)), scores)
+        parts = np.empty((len(scores), len(asked.seen), len(asked.topics)), dtype=np.float32)
+        for query, seen in enumerate(asked.seen):
+            if way == "full":
+                parts[:, query] = seen.lengths[:, None] * seen.doc_lengths * seen.cosines
+            elif way in ("mean", "weighted", "max"):
+                parts[:, query] = seen.cosines
+            else:
+                parts[:, query] = WAYS[way].given(seen, everyone)
+        squares = asked.seen[0].doc_lengths.astype(np.float32) ** 2 if way == "full" else None
+        return cls(way, parts, squares, asked, Answers.of(asked.relevant, asked.topics))
+
+    @property
+    def heads(self) -> int:
+        return len(self.parts)
+
+    def scores(self, weights: np.ndarray) -> np.ndarray:
+        """``[query, doc]``, equal to the way's own up to a factor of the query's."""
+        weights = weights.astype(np.float32)
+        if self.way == "max":
+            found: np.ndarray = self.parts[weights > 0].max(axis=0)
+            return found
+        found = (weights @ self.parts.reshape(self.heads, -1)).reshape(self.parts.shape[1:])
+        if self.squares is not None:
+            lengths = np.sqrt(weights @ self.squares)
+            np.divide(found, lengths, out=found, where=lengths > 0)
+        return found
+
+    def ranked(self, weights: np.ndarray, depth: int = DEPTH) -> np.ndarray:
+        """``[query, rank]``: documents, best first; fewer than ``depth`` where the corpus is smaller."""
+        scores = self.scores(weights)
+        own = self.asked.own
+        here = np.flatnonzero(own >= 0)
+        scores[here, own[here]] = -np.inf
+        depth = min(depth, scores.shape[1] - bool(len(here)))
+        return np.stack([largest(row, depth) for row in scores])
+
+    def measured(self, weights: np.ndarray, depth: int = DEPTH) -> np.ndarray:
+        """``[metric, query, k]``, see ``retrieval_metrics``."""
+        return measured(self.ranked(weights, depth), self.answers)
+
+    def verdict(self, weights: np.ndarray, metric: str = METRIC, places: int = PLACES) -> np.ndarray:
+        """``[query]``: one metric among the first ``places``."""
+        found: np.ndarray = self.measured(weights, places)[list(METRICS).index(metric), :, -1]
+        return found
