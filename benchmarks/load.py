@@ -173,7 +173,8 @@ async def measure(cache: Path, options: argparse.Namespace) -> list[Result]:
             Result("memory against one session's", f"{ratio:.2f} ×", f"≤ {MOST_RATIO} ×", ratio <= MOST_RATIO),
             Result("memory without the model", f"{plain.last:,.0f} MB", f"≤ {MOST_MB:,} MB", plain.last <= MOST_MB),
         ]
-        results += (await churn(on, options.churn)).tell("opened and closed")
+        if options.churn:
+            results += (await churn(on, options.churn)).tell("opened and closed")
         if options.model_minutes:
             results += (await crowd(on, DEMO, WITH_MODEL, options, options.model_minutes)).tell("with documents")
         return results
@@ -199,7 +200,7 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, default=50)
     parser.add_argument("--tabs", type=int, default=5, help="how many of the sessions are Chromium tabs")
     parser.add_argument("--think", type=float, default=6.0, help="mean seconds between two steps of a reader")
-    parser.add_argument("--churn", type=int, default=200, help="sessions that are opened and closed")
+    parser.add_argument("--churn", type=int, default=200, help="sessions that are opened and closed; 0 for none")
     kept = Path(tempfile.gettempdir()) / "headscope-benchmark"
     parser.add_argument(
         "--cache", type=Path, default=kept, help="where the runs are kept (default: a temporary folder)"
