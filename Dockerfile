@@ -10,14 +10,14 @@ ARG PYTHON_IMAGE=python:3.11.14-slim-bookworm
 ARG GPU_IMAGE=python:3.11.14-slim-bookworm
 
 FROM ${PYTHON_IMAGE} AS packages
-ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PIP_CACHE_DIR=/var/cache/pip
 # torch alone first: it is by far the largest, and changes least.
 COPY deploy/install.sh deploy/imports.py /opt/install/
 ARG TORCH_VERSION=2.13.0
 ARG TORCH_INDEX=""
-RUN --mount=type=cache,target=/root/.cache/pip sh /opt/install/install.sh torch "${TORCH_VERSION}" "${TORCH_INDEX}"
+RUN --mount=type=cache,target=/var/cache/pip sh /opt/install/install.sh torch "${TORCH_VERSION}" "${TORCH_INDEX}"
 COPY requirements.lock requirements-cuda.lock /opt/install/
-RUN --mount=type=cache,target=/root/.cache/pip sh /opt/install/install.sh locked
+RUN --mount=type=cache,target=/var/cache/pip sh /opt/install/install.sh locked
 
 # The demo run. Its folder outlives the build (a cache mount): after a change in core/ that changes none of its inputs the
 # job finds every step done.
@@ -33,16 +33,16 @@ RUN --mount=type=cache,target=/demo,id=headscope-demo,sharing=locked \
 
 # The job on a GPU. The base may be an Ubuntu without Python.
 FROM ${GPU_IMAGE} AS gpu
-ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore DEBIAN_FRONTEND=noninteractive
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PIP_CACHE_DIR=/var/cache/pip DEBIAN_FRONTEND=noninteractive
 # hadolint ignore=DL3008
 RUN command -v pip || { apt-get update && apt-get install -y --no-install-recommends python3 python3-pip python3-venv \
     && rm -rf /var/lib/apt/lists/*; }
 COPY deploy/install.sh deploy/imports.py /opt/install/
 ARG TORCH_VERSION=2.13.0
 ARG GPU_TORCH_INDEX=""
-RUN --mount=type=cache,target=/root/.cache/pip sh /opt/install/install.sh torch "${TORCH_VERSION}" "${GPU_TORCH_INDEX}"
+RUN --mount=type=cache,target=/var/cache/pip sh /opt/install/install.sh torch "${TORCH_VERSION}" "${GPU_TORCH_INDEX}"
 COPY requirements.lock requirements-cuda.lock /opt/install/
-RUN --mount=type=cache,target=/root/.cache/pip sh /opt/install/install.sh locked \
+RUN --mount=type=cache,target=/var/cache/pip sh /opt/install/install.sh locked \
     && useradd --no-create-home --home-dir /tmp --uid 10001 headscope \
     && install -d -o 10001 -g 10001 /cache /models
 ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 HEADSCOPE_CACHE=/cache \

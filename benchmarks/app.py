@@ -20,6 +20,7 @@ from playwright.sync_api import Browser, Page, TimeoutError
 from benchmarks.app_browser import Traffic, chromium, fresh_page, opened, pressed, served, settle, share_painted
 from benchmarks.app_gestures import cell_spot, draw_lasso, sheet
 from benchmarks.app_run import DOCUMENTS, HEADS, NAME, around_six, big_run
+from benchmarks.result import Result
 from core.store import Run
 
 LASSO_BYTES = 40_000
@@ -36,16 +37,6 @@ class Sight:
     url: str
     drawn: str
     element: str
-
-
-@dataclass(frozen=True)
-class Result:
-    """One line of the table."""
-
-    what: str
-    measured: str
-    target: str
-    reached: bool
 
 
 def sights(app: str, plain: str) -> dict[str, Sight]:

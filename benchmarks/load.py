@@ -29,6 +29,7 @@ from benchmarks.app_run import NAME, big_run
 from benchmarks.load_client import Reader, Seen
 from benchmarks.load_tabs import Tabs
 from benchmarks.load_walk import WITH_MODEL, WITHOUT_MODEL, Step, Walker, step, tour
+from benchmarks.result import Result
 from core.store import Run
 
 MOST_RATIO, MOST_MB, MOST_GROWTH = 1.5, 2_000, 0.05
@@ -36,16 +37,6 @@ MOST_RATIO, MOST_MB, MOST_GROWTH = 1.5, 2_000, 0.05
 DEMO = "demo"
 EVERY = 1.0
 """Seconds between two looks at the memory."""
-
-
-@dataclass(frozen=True)
-class Result:
-    """One line of the table."""
-
-    what: str
-    measured: str
-    target: str
-    reached: bool
 
 
 @dataclass(frozen=True)

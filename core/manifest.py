@@ -47,7 +47,7 @@ class Manifest:
 
     @property
     def shape(self) -> ModelShape:
-        return ModelShape(**{key: self.model[key] for key in ("layers", "heads", "kv_heads", "hidden", "head_dim")})
+        return ModelShape.of(self.model)
 
     @property
     def stages(self) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from core.pooling import POOLINGS
 from core.schema import DOCUMENTS, EXTRA_TYPES, VECTOR_TYPES
+from core.shape import ModelShape
 
 MOST_BYTES = 16 * 2**20
 """Of manifest.json; the largest honest ones list some hundred topics."""
@@ -113,7 +114,7 @@ def _shape(model: dict[str, Any], vectors: dict[str, Any]) -> str:
         return "'model.kv_heads' must divide 'model.heads'"
     if model["layer"] > model["layers"]:
         return "'model.layer' must not be beyond 'model.layers'"
-    possible = (1, 2, 3) if model["hidden"] % model["heads"] == 0 else (1,)
+    possible = ModelShape.of(model).stages
     stages = vectors.get("stages")
     # Not by equality alone: True counts as 1.
     whole = isinstance(stages, list) and all(type(stage) is int for stage in stages)

@@ -29,7 +29,7 @@ def open_parquet(
 
     Texts come out of it as dictionaries: a file of 300 bytes can hold one text of a megabyte and say it 20,000 times.
     """
-    wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
+    wanted = _wanted(schema, columns)
     try:
         if not path.is_file():  # a pipe would be waited for
             raise FileNotFoundError(path)
@@ -51,7 +51,7 @@ def read_columns(
     path: Path, schema: pa.Schema, rebuild: str, rows: int | None = None, columns: Sequence[str] | None = None
 ) -> pa.Table:
     """The columns asked for, or all of ``schema``, whole and checked; others that the file may have are not read."""
-    wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
+    wanted = _wanted(schema, columns)
     return pa.concat_tables([wanted.empty_table(), *row_groups(path, schema, rebuild, rows, columns)])
 
 
@@ -59,7 +59,7 @@ def row_groups(
     path: Path, schema: pa.Schema, rebuild: str, rows: int | None = None, columns: Sequence[str] | None = None
 ) -> Iterator[pa.Table]:
     """The same, a row group at a time."""
-    wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
+    wanted = _wanted(schema, columns)
     file = open_parquet(path, schema, rebuild, rows, columns)
     texts = 0
     try:
@@ -79,6 +79,10 @@ def row_groups(
 def damaged(path: Path, rebuild: str) -> Mistake:
     name = f"{path.parent.name}/{path.name}" if path.parent.name in _FOLDERS else short_name(path)
     return Mistake(f"{name} is damaged. Rebuild it with '{rebuild}'.")
+
+
+def _wanted(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
+    return schema if columns is None else pa.schema([schema.field(name) for name in columns])
 
 
 def _check_counts(path: Path, found: pq.FileMetaData, wanted: pa.Schema, rebuild: str, rows: int | None) -> None:

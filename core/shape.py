@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
 
 from core.errors import Mistake
 
@@ -16,6 +18,11 @@ class ModelShape:
     kv_heads: int
     hidden: int
     head_dim: int
+
+    @classmethod
+    def of(cls, model: Mapping[str, Any]) -> ModelShape:
+        """From the part ``model`` of a manifest."""
+        return cls(**{field.name: model[field.name] for field in fields(cls)})
 
     @property
     def stages(self) -> tuple[int, ...]:
