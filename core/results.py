@@ -12,7 +12,7 @@ from core.errors import Mistake
 from core.manifest import Manifest
 from core.parquet import read_columns, row_groups
 from core.place import Placer
-from core.schema import ANALYSIS, LABELS, MAP, similarity_schema, topics_schema
+from core.schema import ANALYSIS, LABELS, MAP, maker_of, similarity_schema, topics_schema
 from core.similarity import own, unit
 from core.sound import Sizes, check_rows
 from core.store import Run
@@ -81,7 +81,7 @@ def read_own_similarity(run: Run, stage: int, labels: np.ndarray, topics: int) -
 
 def read_analysis(run: Run, name: str) -> pa.Table:
     """One of the tables of core.schema.ANALYSIS."""
-    remedy = _project(run) if name == "maps" else _analyse(run)
+    remedy = f"python -m precompute {maker_of(name)} {run.name} --again"
     table = read_columns(run.inside(run.analysis_path(name)), ANALYSIS[name], remedy)
     check_rows(name, table, Sizes.of(run.manifest()), remedy)
     return table

@@ -11,7 +11,7 @@ import numpy as np
 from core.errors import Mistake
 from core.manifest import Manifest
 from core.results import read_analysis, read_map, read_similarity, read_topics
-from core.schema import ANALYSIS
+from core.schema import MADE_BY
 from core.store import Run, digest_of
 
 Check = tuple[str, Path, Callable[[], object]]
@@ -38,8 +38,9 @@ def _figures(run: Run, manifest: Manifest) -> Iterator[Check]:
         topics = int(step.counts.get("topics", 0))
         for stage in manifest.stages:
             yield "analyse", run.similarity_path(stage), partial(_similarity, run, manifest, stage, topics)
-    for name in ANALYSIS:
-        yield "project" if name == "maps" else "analyse", run.analysis_path(name), partial(read_analysis, run, name)
+    for maker, names in MADE_BY.items():
+        for name in names:
+            yield maker, run.analysis_path(name), partial(read_analysis, run, name)
 
 
 def _maps(run: Run, manifest: Manifest) -> Iterator[Check]:

@@ -14,7 +14,7 @@ from core.labels import COLUMN
 from core.manifest import Manifest
 from core.probe import SAMPLES, can_probe, choose_samples
 from core.results import labels_of, read_topics
-from core.schema import ANALYSIS
+from core.schema import ANALYSIS, MADE_BY
 from core.store import Run, digest_of, open_run, write_table
 from core.topics import AUTO, choose_topics
 from precompute.analyse_stage import StageInputs, analyse_stage
@@ -25,7 +25,7 @@ from precompute.topic_vectors import TopicModel, topic_tables
 
 ALGORITHM = 1
 """Raised whenever the same inputs give other figures."""
-TABLES = tuple(name for name in ANALYSIS if name != "maps")
+TABLES = MADE_BY["analyse"]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from core.topic_match import WITHIN
 from pages.explore.stages_drawn import stages_drawing
 from pages.shared.circular import circular_mark, circular_notice
 from pages.shared.data import RunState, places, tables
-from pages.shared.empty_states import not_analysed, not_projected
+from pages.shared.empty_states import not_analysed, not_made
 from pages.shared.findings import all_findings
 from pages.shared.glossary import why
 from pages.shared.map_figures import small_maps_table, stage_maps_figure
@@ -46,7 +46,7 @@ def what_heads_are(state: RunState) -> None:
         small_maps(state, "small-maps")
         st.page_link("pages/explore/head_map.py", label="Open the head map", icon=":material/arrow_forward:")
     else:
-        not_projected(state)
+        not_made(state, "project")
 
 
 def small_maps(state: RunState, name: str) -> None:

@@ -69,8 +69,8 @@ def ready(state: RunState | None, *steps: str) -> TypeGuard[RunState]:
         half_built(state)
     elif "analyse" in steps and not state.analysed:
         not_analysed(state)
-    elif "project" in steps and not state.projected:
-        not_projected(state)
+    elif missing := [step for step in steps if step != "analyse" and not state.manifest.is_done(step)]:
+        not_made(state, missing[0])
     else:
         return True
     return False
@@ -84,11 +84,16 @@ def not_analysed(state: RunState) -> None:
     st.code(f"python -m precompute analyse {state.run.name}", language="bash")
 
 
-def not_projected(state: RunState) -> None:
-    """A run that has vectors, but no maps yet."""
-    st.info(f"The run {plain(state.run.name)} has vectors, but no maps yet.", icon=":material/scatter_plot:")
+MAKES = {"project": ("maps", ":material/scatter_plot:")}
+"""What a step makes for its page, in a word, and the picture beside it."""
+
+
+def not_made(state: RunState, step: str) -> None:
+    """A run that has vectors, but not yet what ``step`` makes."""
+    what, icon = MAKES[step]
+    st.info(f"The run {plain(state.run.name)} has vectors, but no {what} yet.", icon=icon)
     st.caption("Make them in a terminal, then load this page again.")
-    st.code(f"python -m precompute project {state.run.name}", language="bash")
+    st.code(f"python -m precompute {step} {state.run.name}", language="bash")
 
 
 def no_labels(what: str) -> None:

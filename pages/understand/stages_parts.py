@@ -14,7 +14,7 @@ from core.probe import BY_DOCUMENT, SPLITS, mistakes_within_groups
 from core.slices import HEADS
 from pages.shared.controls import choose_document, choose_stage
 from pages.shared.data import RunState, analysis, documents, places, tables
-from pages.shared.empty_states import not_projected
+from pages.shared.empty_states import not_made
 from pages.shared.findings import said
 from pages.shared.glossary import why
 from pages.shared.map_figures import stage_maps_figure
@@ -133,7 +133,7 @@ def movement(state: RunState) -> None:
     assert state.manifest is not None
     st.subheader("How one document's heads move", help=why("stage"))
     if not state.projected:
-        not_projected(state)
+        not_made(state, "project")
         return
     doc = choose_document(documents(state))
     if doc is None:

@@ -10,7 +10,7 @@ import streamlit as st
 from core.neighbours import cosines
 from pages.shared import show
 from pages.shared.data import head_vectors, places
-from pages.shared.empty_states import not_projected
+from pages.shared.empty_states import not_made
 from pages.shared.figures import INK, SERIES
 from pages.shared.map_figures import axis_names, stage_maps_figure
 from pages.shared.sections import told
@@ -24,7 +24,7 @@ def map_section(shown: Shown) -> None:
     st.subheader("On the map", anchor=False)
     state = shown.state
     if not state.projected:
-        not_projected(state)
+        not_made(state, "project")
         return
     assert state.manifest is not None
     with st.spinner("Placing the document on the maps …"):
