@@ -71,7 +71,7 @@ def through_every_head(embedder: Embedder, against: Corpus, text: str, stage: in
 def compare(embedder: Embedder, against: Corpus, text: str, rounds: int, repeats: int) -> dict[str, Any]:
     """Times both, turn by turn, the order changing every round."""
     other = peer(embedder.info.name, embedder.info.max_tokens)
-    plain = np.random.default_rng(1).normal(size=(against.index.units.shape[1], embedder.info.shape.hidden))
+    plain = np.random.default_rng(1).normal(size=(against.index.docs, embedder.info.shape.hidden))
     plain = plain.astype(np.float32)
     work: dict[str, Callable[[], object]] = {
         "headscope": lambda: [through_every_head(embedder, against, text) for _ in range(repeats)],
@@ -88,7 +88,7 @@ def compare(embedder: Embedder, against: Corpus, text: str, rounds: int, repeats
     near = [seconds(lambda: nearest_by_head(against.index.cosines(vectors), NEAREST)) for _ in range(20)]
     ratios = [a / b for a, b in zip(times["headscope"], times["sentence-transformers"], strict=True)]
     return {
-        "documents": against.index.units.shape[1],
+        "documents": against.index.docs,
         "words": len(text.split()),
         "rounds": rounds,
         "milliseconds": {name: round(1_000 * statistics.median(values), 1) for name, values in times.items()},

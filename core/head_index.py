@@ -7,31 +7,37 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.half import products
 from core.similarity import unit
 
 
 @dataclass(frozen=True)
 class HeadIndex:
-    """Unit vectors by head, and the lengths they had.
+    """Vectors by head, as they are stored, and their lengths.
 
     The full embedding needs no vectors of its own: its cosine is the heads' cosines, weighted by the share that each
     head has in both documents' lengths.
     """
 
-    units: np.ndarray
-    """``[head, doc, dim]``, float32."""
+    vectors: np.ndarray
+    """``[doc, head, dim]``, float16 or float32; may be a memory map."""
     lengths: np.ndarray
     """``[head, doc]``, float32: the activations."""
 
     @classmethod
     def of(cls, parts: Iterable[np.ndarray], heads: int) -> HeadIndex:
         """From the corpus's vectors ``[doc, head * dim]`` as stored, a part at a time."""
-        units, lengths = [], []
+        vectors, lengths = [], []
         for part in parts:
-            vectors = part.reshape(len(part), heads, -1).transpose(1, 0, 2).astype(np.float32)
-            lengths.append(np.linalg.norm(vectors, axis=2))
-            units.append(unit(vectors))
-        return cls(np.concatenate(units, axis=1), np.concatenate(lengths, axis=1))
+            if part.dtype not in (np.float16, np.float32):
+                part = part.astype(np.float32)
+            vectors.append(part.reshape(len(part), heads, -1))
+            lengths.append(np.linalg.norm(vectors[-1].astype(np.float32), axis=2).T)
+        return cls(np.concatenate(vectors), np.concatenate(lengths, axis=1))
+
+    @property
+    def docs(self) -> int:
+        return len(self.vectors)
 
     @property
     def full_lengths(self) -> np.ndarray:
@@ -48,12 +54,11 @@ class HeadIndex:
         """Of one document's ``vectors[head, dim]`` with every document: ``[1 + head, doc]``; 0 without length."""
         vectors = vectors.astype(np.float32, copy=False)
         lengths = np.linalg.norm(vectors, axis=1)
-        found = np.empty((1 + len(vectors), self.units.shape[1]), dtype=np.float32)
-        for head, direction in enumerate(unit(vectors), start=1):
-            np.matmul(self.units[head - 1], direction, out=found[head])
-        products = np.einsum("h,hd,hd->d", lengths, self.lengths, found[1:])
+        found = np.zeros((1 + len(vectors), self.docs), dtype=np.float32)
+        np.divide(products(self.vectors, unit(vectors)), self.lengths, out=found[1:], where=self.lengths > 0)
+        shared = np.einsum("h,hd,hd->d", lengths, self.lengths, found[1:])
         norms = self.full_lengths * np.linalg.norm(lengths)
-        found[0] = np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
+        found[0] = np.divide(shared, norms, out=np.zeros_like(shared), where=norms > 0)
         return np.clip(found, -1, 1, out=found)
 
 

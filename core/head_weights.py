@@ -44,7 +44,7 @@ def learn(judge: Judge, metric: str = METRIC, places: int = PLACES, seed: int = 
         learning = np.isin(owner, np.flatnonzero(folds != fold))
         for place, strength in enumerate(STRENGTHS):
             weights = _fit(pairs[learning], strength)
-            left_out[folds == fold, place] = judge.verdict(weights, metric, places)[folds == fold]
+            left_out[folds == fold, place] = judge.verdict(judge.total(weights), metric, places)[folds == fold]
     reached = left_out.mean(axis=0)
     best = int(reached.argmax())
     error = left_out[:, best].std(ddof=1) / np.sqrt(queries) if queries > 1 else 0.0
@@ -55,7 +55,7 @@ def learn(judge: Judge, metric: str = METRIC, places: int = PLACES, seed: int = 
 def _pairs(judge: Judge, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Cosines of a relevant document minus those of another, ``[pair, head]``, and each pair's query."""
     chance = np.random.default_rng(seed)
-    ranked = judge.ranked(np.ones(judge.heads), _NEAR + judge.answers.relevant.sum(axis=1).max())
+    ranked = judge.ranked(judge.total(np.ones(judge.heads)), _NEAR + judge.answers.relevant.sum(axis=1).max())
     found, owner = [], []
     for query, good in enumerate(judge.answers.relevant):
         wrong = ~good

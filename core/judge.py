@@ -39,6 +39,22 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class Total:
+    """What some heads give together, so that one more or one fewer is a single sum."""
+
+    given: np.ndarray
+    """``[query, doc]``."""
+    squares: np.ndarray | None
+    """``[doc]``: squared lengths of what is kept, where the way divides by the length."""
+
+    @classmethod
+    def nothing(cls, judge: Judge) -> Total:
+        start = np.float32(-np.inf if judge.way == "max" else 0)
+        given = np.full(judge.parts.shape[1:], start, dtype=np.float32)
+        return cls(given, None if judge.squares is None else np.zeros(judge.squares.shape[1], dtype=np.float32))
+
+
+@dataclass(frozen=True)
 class Judge:
     """One way to rank, ready to be asked about any choice of heads."""
 
@@ -69,32 +85,49 @@ class Judge:
     def heads(self) -> int:
         return len(self.parts)
 
-    def scores(self, weights: np.ndarray) -> np.ndarray:
-        """``[query, doc]``, equal to the way's own up to a factor of the query's."""
-        weights = weights.astype(np.float32)
-        if self.way == "max":
-            found: np.ndarray = self.parts[weights > 0].max(axis=0)
-            return found
-        found = (weights @ self.parts.reshape(self.heads, -1)).reshape(self.parts.shape[1:])
-        if self.squares is not None:
-            lengths = np.sqrt(weights @ self.squares)
-            np.divide(found, lengths, out=found, where=lengths > 0)
+    def total(self, weights: np.ndarray) -> Total:
+        """What the heads give together; a document's sum does not depend on where it stands."""
+        on = np.flatnonzero(weights > 0)
+        found = Total.nothing(self)
+        for head in on:
+            found = self.plus(found, int(head), float(weights[head]))
         return found
 
-    def ranked(self, weights: np.ndarray, depth: int = DEPTH) -> np.ndarray:
+    def plus(self, total: Total, head: int, weight: float = 1.0) -> Total:
+        """The same with one more head."""
+        if self.way == "max":
+            return Total(np.maximum(total.given, self.parts[head]), None)
+        squares = None if total.squares is None or self.squares is None else total.squares + weight * self.squares[head]
+        more = self.parts[head] if weight == 1 else np.float32(weight) * self.parts[head]
+        return Total(total.given + more, squares)
+
+    def less(self, total: Total, head: int) -> Total:
+        """The same without one of its heads, whose weight is 1; not for the way 'max', which cannot be taken back."""
+        if self.squares is None or total.squares is None:
+            return Total(total.given - self.parts[head], None)
+        return Total(total.given - self.parts[head], np.maximum(total.squares - self.squares[head], 0))
+
+    def scores(self, total: Total) -> np.ndarray:
+        """``[query, doc]``, equal to the way's own up to a factor of the query's."""
+        if total.squares is None:
+            return total.given.copy()
+        lengths = np.sqrt(total.squares)
+        return np.divide(total.given, lengths, out=np.zeros_like(total.given), where=lengths > 0)
+
+    def ranked(self, total: Total, depth: int = DEPTH) -> np.ndarray:
         """``[query, rank]``: documents, best first; fewer than ``depth`` where the corpus is smaller."""
-        scores = self.scores(weights)
+        scores = self.scores(total)
         own = self.asked.own
         here = np.flatnonzero(own >= 0)
         scores[here, own[here]] = -np.inf
         depth = min(depth, scores.shape[1] - bool(len(here)))
         return np.stack([largest(row, depth) for row in scores])
 
-    def measured(self, weights: np.ndarray, depth: int = DEPTH) -> np.ndarray:
+    def measured(self, total: Total, depth: int = DEPTH) -> np.ndarray:
         """``[metric, query, k]``, see ``retrieval_metrics``."""
-        return measured(self.ranked(weights, depth), self.answers)
+        return measured(self.ranked(total, depth), self.answers)
 
-    def verdict(self, weights: np.ndarray, metric: str = METRIC, places: int = PLACES) -> np.ndarray:
+    def verdict(self, total: Total, metric: str = METRIC, places: int = PLACES) -> np.ndarray:
         """``[query]``: one metric among the first ``places``."""
-        found: np.ndarray = self.measured(weights, places)[list(METRICS).index(metric), :, -1]
+        found: np.ndarray = self.measured(total, places)[list(METRICS).index(metric), :, -1]
         return found

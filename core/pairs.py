@@ -13,17 +13,18 @@ PAIRS = 4_000
 
 def usual_pairs(index: HeadIndex, pairs: int = PAIRS, seed: int = 0) -> Ranks | None:
     """Cosines ``[1 + head, pair]`` of pairs of different documents, drawn at random; None where there are no two."""
-    docs = index.units.shape[1]
+    docs = index.docs
     if docs < 2:
         return None
     chance = np.random.default_rng(seed)
     one = chance.integers(docs, size=pairs)
     other = (one + chance.integers(1, docs, size=pairs)) % docs  # never the same document
-    found = np.empty((1 + len(index.units), pairs), dtype=np.float32)
+    found = np.zeros((1 + len(index.lengths), pairs), dtype=np.float32)
     weighted, norms = np.zeros(pairs), np.zeros((2, pairs))
-    for head, units in enumerate(index.units):
-        found[head + 1] = (units[one] * units[other]).sum(axis=1)
+    for head in range(len(index.lengths)):
+        first, second = (index.vectors[docs, head].astype(np.float32) for docs in (one, other))
         ours, theirs = index.lengths[head, one], index.lengths[head, other]
+        np.divide((first * second).sum(axis=1), ours * theirs, out=found[head + 1], where=ours * theirs > 0)
         weighted += ours * theirs * found[head + 1]
         norms += np.stack([ours**2, theirs**2])
     length = np.sqrt(norms.prod(axis=0))

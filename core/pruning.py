@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.bootstrap import Interval, means
-from core.judge import METRIC, PLACES, Judge
+from core.judge import METRIC, PLACES, Judge, Total
 
 RANDOM_ORDERS = 20
 Progress = Callable[[float], None]
@@ -77,15 +77,13 @@ def halves(queries: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 def importance(judge: Judge, metric: str = METRIC, places: int = PLACES) -> Importance:
     """Each head removed alone, and kept alone."""
-    heads = np.arange(judge.heads)
-    everyone = judge.verdict(np.ones(judge.heads), metric, places)
-    without = [
-        everyone - judge.verdict(mask(heads[heads != head], judge.heads), metric, places)
-        if judge.heads > 1
-        else everyone
-        for head in heads
-    ]
-    alone = [judge.verdict(mask(heads == head, judge.heads), metric, places) for head in heads]
+    total = judge.total(np.ones(judge.heads))
+    everyone = judge.verdict(total, metric, places)
+    without, alone = [], []
+    for head in range(judge.heads):
+        rest = _without(judge, total, list(range(judge.heads)), head)
+        without.append(everyone if rest is None else everyone - judge.verdict(rest, metric, places))
+        alone.append(judge.verdict(judge.plus(Total.nothing(judge), head), metric, places))
     return Importance(means(np.stack(without, axis=1)), means(np.stack(alone, axis=1)))
 
 
@@ -100,9 +98,12 @@ def backward(
     left, gone = list(range(judge.heads)), []
     steps, done = judge.heads * (judge.heads + 1) // 2 - 1, 0
     while len(left) > 1:
+        # Added up anew each time: what was subtracted leaves no rounding behind.
+        total = judge.total(mask(left, judge.heads))
         best, worst = -np.inf, left[-1]
         for head in reversed(left):
-            value = judge.verdict(mask([other for other in left if other != head], judge.heads), metric, places).mean()
+            rest = _without(judge, total, left, head)
+            value = -np.inf if rest is None else judge.verdict(rest, metric, places).mean()
             if value > best:
                 best, worst = value, head
             done += 1
@@ -112,12 +113,20 @@ def backward(
     return np.array([*gone, *left])
 
 
+def _without(judge: Judge, total: Total, left: list[int], head: int) -> Total | None:
+    """``total`` of the heads that are left without one of them; None where it is the only one."""
+    others = [other for other in left if other != head]
+    if not others:
+        return None
+    return judge.total(mask(others, judge.heads)) if judge.way == "max" else judge.less(total, head)
+
+
 def curve(judge: Judge, order: np.ndarray, metric: str = METRIC, places: int = PLACES) -> Curve:
     """What is reached as heads go in this order."""
-    verdicts = [
-        judge.verdict(mask(order[judge.heads - size :], judge.heads), metric, places)
-        for size in range(1, judge.heads + 1)
-    ]
+    verdicts, total = [], Total.nothing(judge)
+    for head in order[::-1]:  # from the last one left: every size is one head more
+        total = judge.plus(total, int(head))
+        verdicts.append(judge.verdict(total, metric, places))
     return Curve(order, np.stack(verdicts))
 
 
@@ -138,7 +147,8 @@ def enough(chosen: Curve, judge: Judge, metric: str = METRIC, places: int = PLAC
     error = chosen.verdicts[best].std(ddof=1) / np.sqrt(chosen.verdicts.shape[1]) if chosen.verdicts.shape[1] > 1 else 0
     size = 1 + int(np.flatnonzero(reached >= reached[best] - error)[0])
     heads = chosen.kept(size)
-    both = [judge.verdict(weights, metric, places) for weights in (np.ones(judge.heads), mask(heads, judge.heads))]
+    sets = (np.ones(judge.heads), mask(heads, judge.heads))
+    both = [judge.verdict(judge.total(weights), metric, places) for weights in sets]
     found = means(np.stack([*both, both[1] - both[0]], axis=1))
     first, second, third = (Interval(found.value[at], found.low[at], found.high[at]) for at in range(3))
     return Enough(heads, first, second, third)

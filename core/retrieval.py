@@ -31,11 +31,15 @@ class Seen:
     """``[head, doc]``: of the documents'."""
 
     @classmethod
-    def of(cls, index: HeadIndex, query: np.ndarray, depth: int = DEPTH) -> Seen:
-        """Looks with ``query[head, dim]``."""
+    def of(cls, index: HeadIndex, query: np.ndarray, depth: int = DEPTH, own: int = -1) -> Seen:
+        """Looks with ``query[head, dim]``; ``own`` is a document that is the query itself and gets no vote."""
         cosines = index.cosines(query)[1:]
         lengths = np.linalg.norm(query.astype(np.float64), axis=1)
-        return cls(cosines, nearest_by_head(cosines, depth).docs, lengths, index.lengths)
+        if own < 0:
+            return cls(cosines, nearest_by_head(cosines, depth).docs, lengths, index.lengths)
+        others = cosines.copy()
+        others[:, own] = -np.inf
+        return cls(cosines, nearest_by_head(others, min(depth, index.docs - 1)).docs, lengths, index.lengths)
 
 
 @dataclass(frozen=True)

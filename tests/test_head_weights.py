@@ -36,7 +36,7 @@ def test_carriers_weigh_more_and_do_better_on_queries_not_learned_from() -> None
     assert set(np.argsort(learned.weights)[-2:]) == {1, 5}
     assert learned.weights.mean() == pytest.approx(1)
     told = Judge.of("weighted", asked.some(tell), np.ones(HEADS))
-    gained = told.verdict(learned.weights) - told.verdict(np.ones(HEADS))
+    gained = told.verdict(told.total(learned.weights)) - told.verdict(told.total(np.ones(HEADS)))
     assert gained.mean() > 2 * gained.std(ddof=1) / np.sqrt(len(gained))
 
 
@@ -47,7 +47,7 @@ def test_on_noise_no_gain_is_shown() -> None:
         asked, (choose, tell) = judge_of((), seed), halves(QUERIES, seed)
         learned = learn(Judge.of("weighted", asked.some(choose), np.ones(HEADS)))
         told = Judge.of("weighted", asked.some(tell), np.ones(HEADS))
-        gained = told.verdict(learned.weights) - told.verdict(np.ones(HEADS))
+        gained = told.verdict(told.total(learned.weights)) - told.verdict(told.total(np.ones(HEADS)))
         shown += bool(gained.mean() > 2 * gained.std(ddof=1) / np.sqrt(len(gained)))
     assert shown <= 1
 

@@ -50,7 +50,8 @@ def test_the_judge_ranks_as_the_way_does(way: str, seed: int) -> None:
     )
     weights = mask(chance.permutation(4)[: 1 + seed % 4], 4)
     found = asked(vectors, queries, [(0,)] * 5)
-    ranked = Judge.of(way, found, scores(vectors)).ranked(weights, 8)
+    judge = Judge.of(way, found, scores(vectors))
+    ranked = judge.ranked(judge.total(weights), 8)
     for query, seen in enumerate(found.seen):
         wanted = rank(way, seen, Heads(weights, scores(vectors)), 60)
         place = {int(doc): float(score) for doc, score in zip(wanted.docs, wanted.scores, strict=True)}
@@ -61,7 +62,8 @@ def test_a_query_that_is_a_document_does_not_find_itself() -> None:
     vectors = np.random.default_rng(0).normal(size=(20, 2, 3)).astype(np.float32)
     given_ = asked(vectors, vectors[:4], [(5,)] * 4)
     itself = Asked(given_.seen, given_.relevant, given_.topics, np.array([0, 1, 2, -1]))
-    ranked = Judge.of("full", itself, np.ones(2)).ranked(np.ones(2), 20)
+    judge = Judge.of("full", itself, np.ones(2))
+    ranked = judge.ranked(judge.total(np.ones(2)), 20)
     assert ranked.shape == (4, 19)
     assert [row in ranked[row] for row in range(4)] == [False, False, False, True]
 
@@ -76,8 +78,9 @@ def test_greedy_pruning_keeps_the_carriers_and_voting_with_them_beats_the_full_e
     assert set(CARRIERS) <= set(found.heads)
     assert len(found.heads) <= 8
     assert found.claim == "better"
-    full = Judge.of("full", queries.some(tell), scores(vectors)).verdict(np.ones(HEADS))
-    pruned = told.verdict(mask(found.heads, HEADS))
+    side_by_side = Judge.of("full", queries.some(tell), scores(vectors))
+    full = side_by_side.verdict(side_by_side.total(np.ones(HEADS)))
+    pruned = told.verdict(told.total(mask(found.heads, HEADS)))
     assert pruned.mean() - full.mean() > 3 * (pruned - full).std() / np.sqrt(len(full))
     worth = importance(told)
     assert set(np.argsort(worth.alone.value)[-len(CARRIERS) :]) == set(CARRIERS)
@@ -134,7 +137,7 @@ def test_random_orders_end_where_every_order_ends() -> None:
     judge = Judge.of("mean", queries.some(range(10)), scores(vectors))
     band = random_band(judge, orders=3)
     assert band.shape == (3, HEADS)
-    assert band[:, -1] == pytest.approx(judge.verdict(np.ones(HEADS)).mean())
+    assert band[:, -1] == pytest.approx(judge.verdict(judge.total(np.ones(HEADS))).mean())
     assert np.ptp(band[:, 0]) > 0
 
 
