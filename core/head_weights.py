@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit
 
 from core.bootstrap import Interval, means
 from core.judge import METRIC, PLACES, Judge
@@ -77,6 +75,9 @@ def _fit(pairs: np.ndarray, strength: float) -> np.ndarray:
 
     Margins are counted in what they vary by with equal weights, so that a strength means the same for any model.
     """
+    from scipy.optimize import minimize  # late: the app only reads what was learned
+    from scipy.special import expit
+
     heads = pairs.shape[1]
     spread = pairs.sum(axis=1).std() if len(pairs) else 0.0
     if np.isinf(strength) or spread == 0:

@@ -11,6 +11,7 @@ from core.bootstrap import Interval, means
 from core.judge import METRIC, PLACES, Judge, Total
 
 RANDOM_ORDERS = 20
+CLAIMS = ("better", "worse", "no difference shown")
 Progress = Callable[[float], None]
 
 
@@ -57,9 +58,10 @@ class Enough:
     @property
     def claim(self) -> str:
         """``better`` or ``worse`` only where the interval excludes zero."""
+        better, worse, neither = CLAIMS
         if self.difference.low > 0:
-            return "better"
-        return "worse" if self.difference.high < 0 else "no difference shown"
+            return better
+        return worse if self.difference.high < 0 else neither
 
 
 def mask(heads: np.ndarray | list[int], count: int) -> np.ndarray:

@@ -84,6 +84,17 @@ def topics_schema(widths: Mapping[int, int]) -> pa.Schema:
     return pa.schema(fields + [_vector(f"stage_{stage}", width, pa.float32()) for stage, width in widths.items()])
 
 
+def queries_schema(widths: Mapping[int, int]) -> pa.Schema:
+    """Of retrieval/queries.parquet: what was asked, the documents to be found, and a vector for each stage."""
+    fields = [
+        pa.field("query", pa.int32(), nullable=False),
+        pa.field("text", pa.string(), nullable=False),
+        pa.field("aspects", pa.int16(), nullable=False),
+        pa.field("relevant", pa.list_(pa.int32()), nullable=False),
+    ]
+    return pa.schema(fields + [_vector(f"stage_{stage}", width, pa.float32()) for stage, width in widths.items()])
+
+
 def similarity_schema(rows: int, topics: int) -> pa.Schema:
     """A document's similarities: ``rows`` (the full embedding, then the heads) × ``topics``."""
     return pa.schema([pa.field("doc", pa.int32(), nullable=False), _vector("values", rows * topics, pa.float16())])
@@ -104,6 +115,7 @@ MAP = pa.schema(
 _STAGE = pa.field("stage", pa.int8(), nullable=False)
 _SLICING = pa.field("slicing", pa.string(), nullable=False)
 _HEAD = pa.field("head", pa.int16(), nullable=False)
+_TASK = pa.field("task", pa.string(), nullable=False)
 
 ANALYSIS: dict[str, pa.Schema] = {
     # How often the labelled topic is within the nearest 1, 5, 10; head 0 is the full embedding, null a pooling.
@@ -213,6 +225,79 @@ ANALYSIS: dict[str, pa.Schema] = {
             *_figures("kl", "kept", "kept_by_chance", "follows_before", "follows"),
         ]
     ),
+    # All queries together, by every way to rank and by chance; a metric that no query has is null.
+    "retrieval": pa.schema(
+        [
+            _STAGE,
+            _TASK,
+            pa.field("way", pa.string(), nullable=False),
+            pa.field("metric", pa.string(), nullable=False),
+            pa.field("k", pa.int8(), nullable=False),
+            *_figures("value", "low", "high"),
+            pa.field("queries", pa.int32(), nullable=False),
+        ]
+    ),
+    # ``values``: the metrics, one after another, each at the places of core.retrieval_study.KS; NaN for none.
+    "retrieval_by_query": pa.schema(
+        [
+            _STAGE,
+            _TASK,
+            pa.field("way", pa.string(), nullable=False),
+            pa.field("query", pa.int32(), nullable=False),
+            pa.field("aspects", pa.int16(), nullable=False),
+            _vector("values", 36, pa.float32()),
+        ]
+    ),
+    # ``goes``: its place in the greedy order, 1 goes first; ``kept``: in the smallest set that is enough.
+    "importance": pa.schema(
+        [
+            _STAGE,
+            _TASK,
+            pa.field("way", pa.string(), nullable=False),
+            _HEAD,
+            *_figures("lost", "lost_low", "lost_high", "alone", "alone_low", "alone_high", "activation", "score"),
+            pa.field("goes", pa.int16(), nullable=False),
+            pa.field("kept", pa.bool_(), nullable=False),
+        ]
+    ),
+    # ``heads`` are left; of random orders the mean, and the band that 95 % of them lie in.
+    "pruning": pa.schema(
+        [
+            _STAGE,
+            _TASK,
+            pa.field("way", pa.string(), nullable=False),
+            pa.field("order", pa.string(), nullable=False),
+            pa.field("heads", pa.int16(), nullable=False),
+            *_figures("value", "low", "high"),
+        ]
+    ),
+    "pruned": pa.schema(
+        [
+            _STAGE,
+            _TASK,
+            pa.field("way", pa.string(), nullable=False),
+            pa.field("metric", pa.string(), nullable=False),
+            pa.field("k", pa.int8(), nullable=False),
+            pa.field("heads", pa.int16(), nullable=False),
+            *_figures("value", "low", "high", "all", "all_low", "all_high"),
+            *_figures("difference", "difference_low", "difference_high"),
+            pa.field("claim", pa.string(), nullable=False),
+            pa.field("chosen_by", pa.int32(), nullable=False),
+            pa.field("told_of", pa.int32(), nullable=False),
+        ]
+    ),
+    # ``gained`` is against uniform weights; ``strength`` of learned ones, null for the others.
+    "weights": pa.schema(
+        [
+            _STAGE,
+            _TASK,
+            pa.field("kind", pa.string(), nullable=False),
+            *_figures("value", "low", "high", "gained", "gained_low", "gained_high", "strength"),
+        ]
+    ),
+    "head_weights": pa.schema(
+        [_STAGE, _TASK, pa.field("kind", pa.string(), nullable=False), _HEAD, *_figures("weight")]
+    ),
 }
 """``analysis/<name>.parquet``."""
 
@@ -229,6 +314,15 @@ MADE_BY: dict[str, tuple[str, ...]] = {
         "topic_similarity",
     ),
     "project": ("maps",),
+    "retrieve": (
+        "retrieval",
+        "retrieval_by_query",
+        "importance",
+        "pruning",
+        "pruned",
+        "weights",
+        "head_weights",
+    ),
 }
 """The step that makes a table of ANALYSIS: ``python -m precompute STEP RUN``."""
 

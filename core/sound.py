@@ -12,8 +12,14 @@ import pyarrow.compute as pc
 from core.errors import Mistake
 from core.manifest import Manifest
 from core.probe import SPLITS
+from core.pruning import CLAIMS
+from core.queries import MOST
+from core.retrieval import DEPTH, WAYS
+from core.retrieval_metrics import METRICS
+from core.retrieval_study import CHANCE, KINDS, ORDERS
 from core.similarity import POOLINGS
 from core.slices import HEADS, RANDOM
+from core.tasks import TASKS
 from core.topic_match import WITHIN
 
 
@@ -56,6 +62,7 @@ class Layout:
 
 
 _INTERVAL = ("low", "high", "chance")
+_WAYS = (*WAYS, CHANCE)
 LAYOUTS: dict[str, Layout] = {
     "topic_match": Layout(
         ("slicing", "method", "head", "within"),
@@ -81,13 +88,44 @@ LAYOUTS: dict[str, Layout] = {
     "control": Layout(("measure",), lambda sizes: 50, exact=False),
     "topic_similarity": Layout(("topic", "other"), lambda sizes: sizes.topics**2, known=("cosine",)),
     "maps": Layout(("head",), lambda sizes: 1 + sizes.heads, exact=False, known=("kl", "kept", "kept_by_chance")),
+    "retrieval": Layout(
+        ("task", "way", "metric", "k"),
+        lambda sizes: len(TASKS) * len(_WAYS) * len(METRICS) * DEPTH,
+        exact=False,
+    ),
+    "retrieval_by_query": Layout(("task", "way", "query"), lambda sizes: len(TASKS) * len(_WAYS) * MOST, exact=False),
+    "importance": Layout(
+        ("task", "way", "head"),
+        lambda sizes: len(TASKS) * len(WAYS) * sizes.heads,
+        exact=False,
+        known=("lost", "lost_low", "lost_high", "alone", "alone_low", "alone_high", "activation", "score"),
+    ),
+    "pruning": Layout(
+        ("task", "way", "order", "heads"),
+        lambda sizes: len(TASKS) * len(WAYS) * len(ORDERS) * sizes.heads,
+        exact=False,
+        known=("value", "low", "high"),
+    ),
+    "pruned": Layout(("task", "way"), lambda sizes: len(TASKS) * len(WAYS), exact=False, known=("value", "all")),
+    "weights": Layout(("task", "kind"), lambda sizes: len(TASKS) * len(KINDS), exact=False, known=("value", "gained")),
+    "head_weights": Layout(
+        ("task", "kind", "head"), lambda sizes: len(TASKS) * len(KINDS) * sizes.heads, exact=False, known=("weight",)
+    ),
 }
 """The same names as core.schema.ANALYSIS."""
 
-_FIRST_HEAD = {"confusion": 1, "redundancy": 1}
+_FIRST_HEAD = {"confusion": 1, "redundancy": 1, "importance": 1, "head_weights": 1}
 """The least ``head``, where it is not 0, the full embedding or all heads together."""
 _TEXTS = {"slicing": (HEADS, RANDOM), "split": SPLITS}
 _METHODS = ("full", "head", *POOLINGS)
+_RETRIEVAL = {
+    "task": tuple(TASKS),
+    "way": _WAYS,
+    "metric": tuple(METRICS),
+    "order": ORDERS,
+    "kind": KINDS,
+    "claim": CLAIMS,
+}
 
 
 def check_rows(name: str, table: pa.Table, sizes: Sizes, remedy: str) -> None:
@@ -118,8 +156,13 @@ def _wrong_values(name: str, layout: Layout, table: pa.Table, sizes: Sizes) -> s
         "position": (0, sizes.heads - 1),
         "rank": (1, sizes.topics),
         "samples": (0, 2**31),
+        "heads": (1, sizes.heads),
+        "goes": (1, sizes.heads),
+        "k": (1, DEPTH),
+        "query": (0, MOST - 1),
+        "aspects": (1, 2**15),
     }
-    allowed = {"stage": sizes.stages, **_TEXTS}
+    allowed = {"stage": sizes.stages, **_TEXTS, **_RETRIEVAL}
     if name == "topic_match":
         allowed |= {"within": WITHIN, "method": _METHODS}
     for column in table.column_names:
@@ -132,6 +175,8 @@ def _wrong_values(name: str, layout: Layout, table: pa.Table, sizes: Sizes) -> s
                 return f"has a '{column}' that is not {low} to {high}"
         if column in allowed and not set(values.unique().to_pylist()) <= set(allowed[column]):
             return f"has a '{column}' that is not known"
+        if pa.types.is_fixed_size_list(values.type):
+            values = pc.list_flatten(values)
         if pa.types.is_floating(values.type) and np.isinf(values.to_numpy()).any():
             return f"has a number in '{column}' that is not finite"
     missing = next((column for column in layout.known if table[column].null_count), None)

@@ -124,6 +124,10 @@ class Run:
         """Of all heads together, or of each head by itself."""
         return self.folder / "map" / ("by-head" if by_head else "") / f"stage={stage}.parquet"
 
+    @property
+    def queries_path(self) -> Path:
+        return self.folder / "retrieval" / "queries.parquet"
+
     def analysis_path(self, name: str) -> Path:
         return self.folder / "analysis" / f"{name}.parquet"
 

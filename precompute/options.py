@@ -14,8 +14,10 @@ from core.labels import WORDS
 from core.pooling import POOLINGS
 from core.presets import DEFAULT_MODEL, PRESETS
 from core.probe import SAMPLES
+from core.retrieval import WAYS
 from core.settings import setting
 from core.store import default_cache
+from core.tasks import QUERIES
 from core.topics import AUTO, LABELS, TOPIC_LISTS
 from core.tsne import LIMIT, METHODS, METRICS, MapConfig
 from precompute.label_config import Asking
@@ -39,7 +41,14 @@ def parser() -> argparse.ArgumentParser:
         (
             "all",
             "every step, in order; what is up to date is skipped",
-            (_source_options, _model_options, _label_options, _analyse_options, _project_options),
+            (
+                _source_options,
+                _model_options,
+                _label_options,
+                _analyse_options,
+                _project_options,
+                _retrieve_options,
+            ),
         ),
         ("embed", "documents to head vectors at three stages", (_source_options, _model_options)),
         (
@@ -49,6 +58,11 @@ def parser() -> argparse.ArgumentParser:
         ),
         ("analyse", "head vectors to similarities, probes, profiles and all tables", (_analyse_options, _found_again)),
         ("project", "head vectors to maps", (_project_options,)),
+        (
+            "retrieve",
+            "which heads find what people look for: ways to rank, pruning and weights, measured",
+            (_retrieve_options, _found_again),
+        ),
     ):
         command = commands.add_parser(name, help=help_text, description=help_text)
         _common(command)
@@ -177,7 +191,7 @@ def _analyse_options(command: argparse.ArgumentParser) -> None:
 
 
 def _found_again(command: argparse.ArgumentParser) -> None:
-    """How ``label`` and ``analyse`` find the model that made the run, to embed the topics' names."""
+    """How later steps find the model that made the run, to embed names of topics and queries."""
     group = command.add_argument_group("model")
     group.add_argument("--model", help="the run's own model, if it is a folder (default: by its name)")
     group.add_argument("--device", default=setting("HEADSCOPE_DEVICE"), help=_DEVICE)
@@ -205,6 +219,34 @@ def _project_options(command: argparse.ArgumentParser) -> None:
         type=int,
         metavar="N",
         help="default: all, or 1 for up to 5,000 points; with 1 the map is the same every time",
+    )
+
+
+def _retrieve_options(command: argparse.ArgumentParser) -> None:
+    _again(command)
+    _seed(command)
+    group = command.add_argument_group("retrieval")
+    group.add_argument(
+        "--queries",
+        type=Path,
+        metavar="FILE",
+        help="JSON lines with 'query', 'relevant' (document ids) and, if known, 'aspects' (default: the demo's own for "
+        "the demo; other runs are judged by their topics)",
+    )
+    group.add_argument(
+        "--ways",
+        nargs="+",
+        choices=list(WAYS),
+        default=["full"],
+        metavar="WAY",
+        help=f"let heads go by these ways to rank: {listed(WAYS)} (default: full; all of them are compared)",
+    )
+    group.add_argument(
+        "--query-limit",
+        type=int,
+        default=QUERIES,
+        metavar="N",
+        help=f"documents that are taken as queries to judge by topics (default: {QUERIES})",
     )
 
 

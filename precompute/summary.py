@@ -90,4 +90,14 @@ def _projected(run: str, manifest: Manifest) -> str:
     return line + "."
 
 
-_SUMMARIES = {"analyse": _analysed, "project": _projected}
+def _retrieved(run: str, manifest: Manifest) -> str:
+    step = manifest.steps["retrieve"]
+    queries = step.counts["queries"]
+    by = f"{queries:,} queries" + (" and its topics" if step.counts["tasks"] > 1 else "") if queries else "its topics"
+    return (
+        f"{run}: heads judged by {by} at {len(manifest.stages)} stages in {clock(step.seconds)}. "
+        f"See 'python -m precompute report {run}' and the page Retrieval lab."
+    )
+
+
+_SUMMARIES = {"analyse": _analysed, "project": _projected, "retrieve": _retrieved}
