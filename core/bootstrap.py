@@ -52,6 +52,18 @@ def means(values: np.ndarray, seed: int = 0) -> Interval:
     return ratios(values, np.ones_like(values, dtype=np.float32), seed)
 
 
+def near_best(values: np.ndarray) -> np.ndarray:
+    """``[column]``: whether the mean of ``values[doc, column]`` is within one standard error of the best one's.
+
+    The error is that of the difference, document by document: what all columns find hard does not blur it.
+    """
+    behind = values[:, [int(values.mean(axis=0).argmax())]] - values
+    if len(values) < 2:
+        return behind.mean(axis=0) <= 0
+    within: np.ndarray = behind.mean(axis=0) <= behind.std(axis=0, ddof=1) / np.sqrt(len(values))
+    return within
+
+
 def shares(hits: np.ndarray, weights: np.ndarray | None = None, seed: int = 0) -> Interval:
     """``means`` (or ``ratios``) of hits between 0 and 1.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.bootstrap import Interval, means
+from core.bootstrap import Interval, means, near_best
 from core.judge import METRIC, PLACES, Judge
 
 STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0, np.inf)
@@ -43,10 +43,7 @@ def learn(judge: Judge, metric: str = METRIC, places: int = PLACES, seed: int = 
         for place, strength in enumerate(STRENGTHS):
             weights = _fit(pairs[learning], strength)
             left_out[folds == fold, place] = judge.verdict(judge.total(weights), metric, places)[folds == fold]
-    reached = left_out.mean(axis=0)
-    best = int(reached.argmax())
-    error = left_out[:, best].std(ddof=1) / np.sqrt(queries) if queries > 1 else 0.0
-    chosen = int(np.flatnonzero(reached >= reached[best] - error)[-1])
+    chosen = int(np.flatnonzero(near_best(left_out))[-1])
     return Learned(_fit(pairs, STRENGTHS[chosen]), STRENGTHS[chosen], means(left_out))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.bootstrap import Interval, means
+from core.bootstrap import Interval, means, near_best
 from core.judge import METRIC, PLACES, Judge, Total
 
 RANDOM_ORDERS = 20
@@ -144,10 +144,7 @@ def random_band(
 
 def enough(chosen: Curve, judge: Judge, metric: str = METRIC, places: int = PLACES) -> Enough:
     """From the curve of the queries to choose by; ``judge`` has the others."""
-    reached = chosen.verdicts.mean(axis=1)
-    best = int(reached.argmax())
-    error = chosen.verdicts[best].std(ddof=1) / np.sqrt(chosen.verdicts.shape[1]) if chosen.verdicts.shape[1] > 1 else 0
-    size = 1 + int(np.flatnonzero(reached >= reached[best] - error)[0])
+    size = 1 + int(np.flatnonzero(near_best(chosen.verdicts.T))[0])
     heads = chosen.kept(size)
     sets = (np.ones(judge.heads), mask(heads, judge.heads))
     both = [judge.verdict(judge.total(weights), metric, places) for weights in sets]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core import bootstrap
 from core.auc import Auc, Histograms, auc
-from core.bootstrap import RESAMPLES, means, moved_back, ratios, resamples, shares
+from core.bootstrap import RESAMPLES, means, moved_back, near_best, ratios, resamples, shares
 from core.errors import Mistake
 from core.similarity import POOLINGS, own, pooled, refuse_not_finite, similarity, unit
 from core.slices import HEADS, RANDOM, cut, permutation
@@ -555,3 +555,12 @@ def test_what_a_head_alone_has_is_gone_in_random_slices() -> None:
         spread[slicing] = float(mine.max() - mine.min())
     assert spread[HEADS] > 0.8
     assert spread[RANDOM] < 0.4
+
+
+def test_within_one_standard_error_of_the_best_by_hand() -> None:
+    """Behind the best by 0.1 on average: every time by 0.1 is clear, by 0 or 0.4 (error 0.1) is not."""
+    best = np.array([0.1, 0.9, 0.5, 0.7])
+    always, once = best - 0.1, best - np.array([0, 0, 0, 0.4])
+    found = near_best(np.stack([best, always, once], axis=1))
+    assert found.tolist() == [True, False, True]
+    assert near_best(np.array([[0.2, 0.3]])).tolist() == [False, True]
