@@ -81,6 +81,19 @@ def nearest_by_head(cosines: np.ndarray, count: int) -> NearestByHead:
     return NearestByHead(docs, np.take_along_axis(cosines, docs, axis=1))
 
 
+def largest_in_rows(values: np.ndarray, count: int) -> np.ndarray:
+    """``largest`` of each row of ``values[row, doc]``: ``[row, count]``."""
+    rows, docs = values.shape
+    if count == 0 or rows == 0:
+        return np.empty((rows, count), dtype=np.intp)
+    least = np.partition(values, docs - count, axis=1)[:, docs - count]
+    row, doc = np.nonzero(values >= least[:, None])
+    order = np.lexsort((doc, -values[row, doc], row))
+    first = np.searchsorted(row, np.arange(rows))  # rows come one after another, before and after sorting
+    found: np.ndarray = doc[order][first[:, None] + np.arange(count)]
+    return found
+
+
 def largest(values: np.ndarray, count: int) -> np.ndarray:
     """Where the ``count`` largest of ``values[doc]`` are, largest first; equal ones in order of the documents."""
     if count == 0:

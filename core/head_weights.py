@@ -14,6 +14,8 @@ STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0, np.inf)
 FOLDS = 5
 _NEAR, _ANY = 32, 64
 """Documents that a relevant one is held against: the highest ranked wrong ones, and some at random."""
+_WANTED = 10
+"""Relevant documents of a query that are learned from; of more, some at random."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,9 @@ def _pairs(judge: Judge, seed: int) -> tuple[np.ndarray, np.ndarray]:
         others = np.flatnonzero(wrong)
         drawn = chance.choice(others, size=min(_ANY, len(others)), replace=False)
         against = judge.parts[:, query, np.union1d(near, drawn).astype(int)]
-        wanted = judge.parts[:, query, np.flatnonzero(good)]
+        relevant = np.flatnonzero(good)
+        chosen = relevant if len(relevant) <= _WANTED else np.sort(chance.choice(relevant, _WANTED, replace=False))
+        wanted = judge.parts[:, query, chosen]
         differences = (wanted[:, :, None] - against[:, None, :]).reshape(judge.heads, -1).T
         found.append(differences)
         owner.append(np.full(len(differences), query))

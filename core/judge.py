@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.head_index import largest
+from core.head_index import largest_in_rows
 from core.retrieval import DEPTH, WAYS, Heads, Seen
 from core.retrieval_metrics import METRICS, Answers, measured
 
@@ -121,7 +121,7 @@ class Judge:
         here = np.flatnonzero(own >= 0)
         scores[here, own[here]] = -np.inf
         depth = min(depth, scores.shape[1] - bool(len(here)))
-        return np.stack([largest(row, depth) for row in scores])
+        return largest_in_rows(scores, depth)
 
     def measured(self, total: Total, depth: int = DEPTH) -> np.ndarray:
         """``[metric, query, k]``, see ``retrieval_metrics``."""

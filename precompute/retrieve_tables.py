@@ -20,16 +20,17 @@ def add_ways(
 ) -> None:
     """``found[way]`` is ``[metric, query, k]``; ``queries[query]`` are their numbers in the set."""
     rows, by_query = tables.setdefault("retrieval", {}), tables.setdefault("retrieval_by_query", {})
+    together = np.stack(list(found.values())).transpose(2, 0, 1, 3)  # [query, way, metric, k]
+    shape = together.shape[1:]
+    flat = together.reshape(len(together), -1)
+    known = ~np.isnan(flat)
+    reached = ratios(np.where(known, flat, 0), known.astype(np.float32))
+    counts = known.sum(axis=0)
+    for place, (way, metric, k) in enumerate(np.ndindex(*shape)):
+        named = {"way": list(found)[way], "metric": list(METRICS)[metric], "k": k + 1}
+        add(rows, stage=stage, task=task, **named, queries=int(counts[place]), **_interval("", reached, place))
     for way, values in found.items():
-        depth = values.shape[2]
-        for metric, of_metric in zip(METRICS, values, strict=True):
-            known = ~np.isnan(of_metric)
-            reached = ratios(np.where(known, of_metric, 0), known.astype(np.float32))
-            for place in range(depth):
-                count = int(known[:, place].sum())
-                add(rows, stage=stage, task=task, way=way, metric=metric, k=place + 1, queries=count)
-                add(rows, **_interval("", reached, place))
-        kept = values[:, :, [min(k, depth) - 1 for k in KS]].transpose(1, 0, 2).reshape(len(queries), -1)
+        kept = values[:, :, [min(k, shape[2]) - 1 for k in KS]].transpose(1, 0, 2).reshape(len(queries), -1)
         for query, row in enumerate(kept):
             add(by_query, stage=stage, task=task, way=way, query=int(queries[query]), aspects=int(aspects[query]))
             add(by_query, values=row.astype(np.float32))

@@ -6,8 +6,11 @@ import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
-from core.head_index import HeadIndex, nearest_by_head
+from core.head_index import HeadIndex, largest_in_rows, nearest_by_head
 from core.neighbours import cosines
 from core.votes import DEPTH, Say, vote
 
@@ -103,3 +106,13 @@ def test_nearest_first_and_equal_ones_in_order_of_the_documents() -> None:
 @pytest.mark.parametrize(("count", "found"), [(0, 0), (5, 3)])
 def test_no_more_than_there_are(count: int, found: int) -> None:
     assert nearest_by_head(np.zeros((2, 3), dtype=np.float32), count).docs.shape == (2, found)
+
+
+@given(
+    hnp.arrays(np.float32, hnp.array_shapes(min_dims=2, max_dims=2, max_side=9), elements=st.integers(-3, 3)),
+    st.data(),
+)
+def test_the_largest_of_all_rows_at_once_are_those_of_each_row(values: np.ndarray, data: st.DataObject) -> None:
+    count = data.draw(st.integers(0, values.shape[1]))
+    expected = [sorted(range(values.shape[1]), key=lambda doc: (-row[doc], doc))[:count] for row in values]
+    assert largest_in_rows(values, count).tolist() == expected

@@ -31,13 +31,13 @@ def choice_from_url(name: str, options: Sequence[Choice], default: Choice) -> No
     st.session_state[name] = default if found is None else found
 
 
-def words_from_url(name: str) -> None:
+def words_from_url(name: str, most: int = MOST_LETTERS) -> None:
     """The same for a text that anybody may have written: cut off, on one line, without what cannot be printed."""
     given = st.query_params.get(name)
     if _widget_counts(name, given == st.session_state.get(_written(name))):
         return
-    printable = "".join(letter if letter.isprintable() else " " for letter in (given or "")[: 4 * MOST_LETTERS])
-    st.session_state[name] = " ".join(printable.split())[:MOST_LETTERS]
+    printable = "".join(letter if letter.isprintable() else " " for letter in (given or "")[: 4 * most])
+    st.session_state[name] = " ".join(printable.split())[:most]
 
 
 def choice_to_url(name: str, value: Choice, default: Choice) -> None:
