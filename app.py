@@ -36,6 +36,7 @@ def show() -> None:
             ],
             "Use": [
                 st.Page("pages/use/your_document.py", title="Your document", icon=":material/upload_file:"),
+                st.Page("pages/use/retrieval_lab.py", title="Retrieval lab", icon=":material/manage_search:"),
             ],
         },
         position="sidebar" if door is None else "hidden",

@@ -18,6 +18,8 @@ _SMALL, _RATIO = 256 * 2**20, 1_000
 """A file may take so many bytes whatever its own size is, and beyond them so many times its size."""
 _MOST_GROUPS, _MOST_FOOTER = 100_000, 64 * 2**20
 _FOLDERS = ("analysis", "labels", "map", "similarity")
+_LEAST = 4
+"""Bytes of a value in memory: a list can say one number a million times in a few bytes."""
 _PIECE = 16_384
 """Rows whose texts become one array, which holds 2 GB."""
 
@@ -92,7 +94,7 @@ def _check_counts(path: Path, found: pq.FileMetaData, wanted: pa.Schema, rebuild
     if sum(group.num_rows for group in groups) != found.num_rows or any(group.num_rows < 0 for group in groups):
         raise damaged(path, rebuild)
     claimed = sum(
-        max(0, group.column(at).total_uncompressed_size)
+        max(0, group.column(at).total_uncompressed_size, _LEAST * group.column(at).num_values)
         for group in groups
         for at in range(group.num_columns)
         if group.column(at).path_in_schema.split(".")[0] in wanted.names
@@ -117,11 +119,7 @@ def _width(found: pa.DataType) -> int:
     """Bytes of a row in memory, as far as the type alone says."""
     if pa.types.is_fixed_size_list(found):
         return int(found.list_size) * _width(found.value_type)
-    return 4 if _has_text(found) else max(1, found.bit_width // 8)
-
-
-def _has_text(found: pa.DataType) -> bool:
-    return bool(pa.types.is_string(found) or (pa.types.is_list(found) and _has_text(found.value_type)))
+    return 4 if pa.types.is_string(found) or pa.types.is_list(found) else max(1, found.bit_width // 8)
 
 
 def _is_text(column: pq.ColumnSchema) -> bool:

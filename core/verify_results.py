@@ -10,6 +10,7 @@ import numpy as np
 
 from core.errors import Mistake
 from core.manifest import Manifest
+from core.query_set import read_query_set
 from core.results import read_analysis, read_map, read_similarity, read_topics
 from core.schema import MADE_BY
 from core.store import Run, digest_of
@@ -23,7 +24,7 @@ def check_results(run: Run, manifest: Manifest) -> Iterator[tuple[Path, str]]:
     for path, read in ((run.topics_path, False), (run.original_topics_path, True)):
         if manifest.is_done("analyse"):
             yield path, _problem(partial(read_topics, run, read))
-    for step, path, read_whole in (*_figures(run, manifest), *_maps(run, manifest)):
+    for step, path, read_whole in (*_figures(run, manifest), *_queries(run, manifest), *_maps(run, manifest)):
         if manifest.is_done(step):
             problem = _problem(read_whole)
             if not problem and digest_of(path) != manifest.steps[step].fingerprint:
@@ -41,6 +42,12 @@ def _figures(run: Run, manifest: Manifest) -> Iterator[Check]:
     for maker, names in MADE_BY.items():
         for name in names:
             yield maker, run.analysis_path(name), partial(read_analysis, run, name)
+
+
+def _queries(run: Run, manifest: Manifest) -> Iterator[Check]:
+    step = manifest.steps.get("retrieve")
+    if step is not None and step.counts.get("queries"):
+        yield "retrieve", run.queries_path, partial(read_query_set, run)
 
 
 def _maps(run: Run, manifest: Manifest) -> Iterator[Check]:

@@ -125,6 +125,20 @@ def reading(state: RunState, text: str, in_chunks: bool) -> Reading | None:
     return _result(f"reading {in_chunks}", state, text, work)
 
 
+def asked(state: RunState, text: str) -> dict[int, np.ndarray] | None:
+    """A query through the run's model, with its prompt for queries: by stage ``[head, dim]``; None until then."""
+    manifest = state.manifest
+    assert manifest is not None
+
+    def work(ticket: Ticket[dict[int, np.ndarray]]) -> dict[int, np.ndarray]:
+        model = office().model(manifest, ticket)
+        ticket.check("Embedding the query …")
+        found, shape = model.embed([text], query=True), model.info.shape
+        return {stage: split_heads(found.stage(stage), stage, shape)[0] for stage in manifest.stages}
+
+    return _result("asked", state, text, work)
+
+
 def attended(state: RunState, text: str) -> Attended | None:
     """Where each head looks in the text; None while that is not there yet."""
     manifest = state.manifest

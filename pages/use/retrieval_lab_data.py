@@ -1,0 +1,139 @@
+"""What the Retrieval lab reads and keeps: queries, what every head sees of them, and judges of heads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import streamlit as st
+
+from core.head_index import HeadIndex
+from core.judge import Asked, Judge
+from core.query_set import QuerySet, read_query_set
+from core.report import Row
+from core.results import labels_of, read_analysis, read_topics
+from core.retrieval import Seen
+from core.store import Run
+from core.tasks import (
+    QUERY_SET,
+    SAME_TOPIC,
+    TOPIC_MATCH,
+    Posed,
+    ask,
+    pose_same_topic,
+    pose_topic_match,
+    queries_that_fit,
+    same_topic_queries,
+    topic_match_queries,
+)
+from pages.shared.data import RunState
+from pages.shared.steady import RETRIEVAL, steady
+from pages.use.your_document_corpus import head_index, say
+
+_MOST_NUMBERS = 2**24
+"""Cosines that a judge holds in the app, 64 MB: with more documents and heads it judges by fewer queries."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Queries of a task that heads are judged by on the page."""
+
+    asked: Asked
+    aspects: np.ndarray
+    of: int
+    """Queries that there are; ``asked`` has as many of them as can be judged at once."""
+
+
+def query_set(state: RunState) -> QuerySet | None:
+    return _query_set(state.run, state.retrieval_version) if state.retrieved else None
+
+
+def rows(state: RunState, table: str, **wanted: object) -> list[Row]:
+    """The rows of one of the step's tables in which every column of ``wanted`` has that value."""
+    found = _rows(state.run, state.retrieval_version, table)
+    return [row for row in found if all(row[name] == value for name, value in wanted.items())]
+
+
+def by_query(state: RunState) -> pa.Table:
+    return _table(state.run, state.retrieval_version, "retrieval_by_query")
+
+
+def tasks(state: RunState) -> list[str]:
+    """What the run's heads were judged by."""
+    return list(dict.fromkeys(row["task"] for row in rows(state, "retrieval", k=1, metric="success")))
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _seen(run: Run, version: str, stage: int, own: int, key: bytes, _index: HeadIndex, _query: np.ndarray) -> Seen:
+    return Seen.of(_index, _query, own=own)
+
+
+def seen(state: RunState, stage: int, query: np.ndarray, own: int = -1) -> Seen:
+    """What the heads see of ``query[head, dim]``; kept, so that switches do not look again."""
+    key = np.ascontiguousarray(query).tobytes()
+    return _seen(state.run, state.version, stage, own, key, head_index(state, stage), query)
+
+
+def bench(state: RunState, stage: int, task: str) -> Bench:
+    return _bench(state.run, state.retrieval_version, stage, task, head_index(state, stage))
+
+
+def judge(state: RunState, stage: int, task: str, way: str) -> Judge:
+    return _judge(state.run, state.retrieval_version, stage, task, way, bench(state, stage, task), say(state, stage))
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+@steady(*RETRIEVAL)
+def _query_set(run: Run, version: str) -> QuerySet | None:
+    return read_query_set(run)
+
+
+@st.cache_resource(max_entries=24, show_spinner="Reading the figures …")
+@steady(*RETRIEVAL)
+def _table(run: Run, version: str, name: str) -> pa.Table:
+    return read_analysis(run, name)
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _rows(run: Run, version: str, name: str) -> list[Row]:
+    found: list[Row] = _table(run, version, name).to_pylist()
+    return found
+
+
+@st.cache_resource(max_entries=3, show_spinner="Every head looks with every query …")
+@steady(*RETRIEVAL)
+def _bench(run: Run, version: str, stage: int, task: str, _index: HeadIndex) -> Bench:
+    manifest = run.manifest()
+    names = run.documents(["topic"])["topic"].to_pylist()
+    topics = read_topics(run) if manifest.is_done("analyse") else None
+    labels = labels_of(names, topics.names if topics else sorted({name for name in names if name is not None}))
+    limit = int(manifest.steps["retrieve"].options.get("limit", 250))
+    index, found = _index, labels
+    if task == QUERY_SET:
+        asked = read_query_set(run)
+        assert asked is not None
+        posed = Posed(asked.vectors[stage], asked.relevant, np.full(len(asked.texts), -1), asked.aspects)
+    elif task == SAME_TOPIC:
+        docs = same_topic_queries(labels, limit)
+        posed = pose_same_topic(docs, _of(index, docs), labels, np.arange(len(labels)))
+    else:
+        assert task == TOPIC_MATCH
+        assert topics is not None
+        docs = topic_match_queries(labels, limit)
+        posed = pose_topic_match(docs, _of(index, docs), labels)
+        index, found = HeadIndex.of([topics.vectors[stage]], manifest.shape.heads), np.arange(len(topics.names))
+    fitting = queries_that_fit(len(posed.own), index.docs, manifest.shape.heads, _MOST_NUMBERS)
+    chosen = np.sort(np.random.default_rng(0).permutation(len(posed.own))[:fitting])
+    some = posed.some(chosen)
+    return Bench(ask(index, some, found), some.aspects, len(posed.own))
+
+
+def _of(index: HeadIndex, docs: np.ndarray) -> np.ndarray:
+    found: np.ndarray = index.vectors[docs].astype(np.float32)
+    return found
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _judge(run: Run, version: str, stage: int, task: str, way: str, _bench: Bench, _scores: np.ndarray) -> Judge:
+    return Judge.of(way, _bench.asked, _scores)

@@ -1,0 +1,210 @@
+"""The figures of the Retrieval lab: rows and arrays in, figures out, nothing of Streamlit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from core.report import Row
+from core.retrieval_study import CHANCE
+from pages.shared.figures import DIVERGING, INK, QUIET, SEQUENTIAL, SERIES, template
+
+_ORDERS = {
+    "greedy": "the head that is missed least goes first",
+    "activation": "the weakest head goes first",
+    "random": "random order",
+}
+
+
+def votes_figure(given: np.ndarray, names: Sequence[str], theme: str) -> go.Figure:
+    """``given[rank, head]``: what each head gave each document."""
+    limit = float(np.abs(given).max()) or 1.0
+    negative = bool((given < 0).any())
+    ranks, heads = given.shape
+    figure = go.Figure(
+        go.Heatmap(
+            z=given,
+            x=np.arange(1, heads + 1),
+            y=np.arange(1, ranks + 1),
+            zmin=-limit if negative else 0,
+            zmax=limit,
+            colorscale=(DIVERGING if negative else SEQUENTIAL)[theme],
+            xgap=1,
+            ygap=1,
+            text=[[name] * heads for name in names],
+            hovertemplate="%{text}<br>head %{x} gave %{z:.3f}<extra></extra>",
+            colorbar={"thickness": 10, "outlinewidth": 0, "tickformat": ".2~g"},
+        )
+    )
+    step = max(1, heads // 16)
+    figure.update_layout(
+        template=template(theme),
+        height=90 + 22 * ranks,
+        xaxis={"title": {"text": "head"}, "tickvals": list(range(1, heads + 1, step))},
+        yaxis={"autorange": "reversed", "tickvals": list(range(1, ranks + 1)), "title": {"text": "place"}},
+        margin={"l": 50},
+        dragmode=False,
+    )
+    return figure
+
+
+def ways_figure(rows: Sequence[Row], theme: str, what: str) -> go.Figure:
+    """One metric by every way, with intervals; chance is a line."""
+    ways = sorted((row for row in rows if row["way"] != CHANCE), key=lambda row: row["value"])
+    chance = next((row["value"] for row in rows if row["way"] == CHANCE), None)
+    figure = go.Figure(
+        go.Scatter(
+            x=[row["value"] for row in ways],
+            y=[row["way"] for row in ways],
+            error_x={
+                "array": [row["high"] - row["value"] for row in ways],
+                "arrayminus": [row["value"] - row["low"] for row in ways],
+                "thickness": 1.5,
+                "width": 4,
+            },
+            mode="markers",
+            marker={"size": 10, "color": SERIES[theme][0]},
+            customdata=[[row["low"], row["high"]] for row in ways],
+            hovertemplate="%{y}<br>%{x:.3f} (%{customdata[0]:.3f}–%{customdata[1]:.3f})<extra></extra>",
+        )
+    )
+    if chance is not None:
+        figure.add_vline(x=chance, line={"dash": "dot", "color": QUIET[theme], "width": 1.5})
+        figure.add_annotation(
+            x=chance, y=1, yref="paper", text=f"chance {chance:.3f}", showarrow=False, xanchor="left", xshift=4
+        )
+    figure.update_layout(
+        template=template(theme),
+        height=90 + 26 * len(ways),
+        xaxis={"title": {"text": what}, "rangemode": "tozero", "showgrid": True, "gridcolor": faint(theme)},
+        yaxis={"type": "category"},
+        margin={"l": 76, "t": 24},
+        dragmode=False,
+    )
+    return figure
+
+
+def curve_figure(rows: Sequence[Row], enough: int, theme: str, what: str) -> go.Figure:
+    """The metric with fewer and fewer heads, in three orders; ``enough`` heads are marked."""
+    figure = go.Figure()
+    for number, (order, name) in enumerate(_ORDERS.items()):
+        found = sorted((row for row in rows if row["order"] == order), key=lambda row: row["heads"])
+        sizes, colour = [row["heads"] for row in found], SERIES[theme][(0, 4, 5)[number]]
+        figure.add_trace(
+            go.Scatter(
+                x=sizes + sizes[::-1],
+                y=[row["high"] for row in found] + [row["low"] for row in found][::-1],
+                fill="toself",
+                fillcolor=f"rgba{(*_rgb(colour), 0.14)}",
+                line={"width": 0},
+                hoverinfo="skip",
+                showlegend=False,
+            )
+        )
+        figure.add_trace(
+            go.Scatter(
+                name=name,
+                x=sizes,
+                y=[row["value"] for row in found],
+                mode="lines+markers",
+                line={"color": colour, "width": 2, "dash": ("solid", "dash", "dot")[number]},
+                marker={"size": 6},
+                customdata=[[row["low"], row["high"]] for row in found],
+                hovertemplate=f"{name}<br>%{{x}} heads: %{{y:.3f}} (%{{customdata[0]:.3f}}–%{{customdata[1]:.3f}})"
+                "<extra></extra>",
+            )
+        )
+    figure.add_vline(x=enough, line={"dash": "dot", "color": QUIET[theme], "width": 1.5})
+    figure.add_annotation(
+        x=enough, y=0, yref="paper", text=f"{enough} kept", showarrow=False, xanchor="left", xshift=4, yshift=12
+    )
+    figure.update_layout(
+        template=template(theme),
+        height=360,
+        xaxis={"title": {"text": "heads that are left"}, "dtick": max(1, len(rows) // 3 // 12)},
+        yaxis={"title": {"text": what}, "showgrid": True, "gridcolor": faint(theme)},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        margin={"t": 80},
+        dragmode=False,
+    )
+    return figure
+
+
+def importance_figure(rows: Sequence[Row], theme: str, what: str) -> go.Figure:
+    """What is lost without each head, with intervals; heads that are kept are filled."""
+    found = sorted(rows, key=lambda row: -row["lost"])
+    names = [f"head {row['head']}" for row in found]
+    figure = go.Figure(
+        go.Bar(
+            x=names,
+            y=[row["lost"] for row in found],
+            error_y={
+                "array": [row["lost_high"] - row["lost"] for row in found],
+                "arrayminus": [row["lost"] - row["lost_low"] for row in found],
+                "thickness": 1.3,
+                "width": 3,
+            },
+            marker={
+                "color": [SERIES[theme][0] if row["kept"] else "rgba(0,0,0,0)" for row in found],
+                "line": {"color": SERIES[theme][0], "width": 1.5},
+            },
+            customdata=[
+                [row["lost_low"], row["lost_high"], row["alone"], row["alone_low"], row["alone_high"]] for row in found
+            ],
+            hovertemplate="%{x}<br>without it: %{y:.4f} lost (%{customdata[0]:.4f}–%{customdata[1]:.4f})<br>"
+            "alone: %{customdata[2]:.3f} (%{customdata[3]:.3f}–%{customdata[4]:.3f})<extra></extra>",
+        )
+    )
+    figure.update_layout(
+        template=template(theme),
+        height=300,
+        yaxis={"title": {"text": f"{what} lost without it"}, "showgrid": True, "gridcolor": faint(theme)},
+        xaxis={"type": "category", "tickangle": -60, "tickfont": {"size": 11}},
+        dragmode=False,
+    )
+    return figure
+
+
+def aspects_figure(aspects: Sequence[int], values: Mapping[str, Sequence[Row]], theme: str, what: str) -> go.Figure:
+    """One metric by the number of things asked for at once, a line a way."""
+    figure = go.Figure()
+    for number, (way, rows) in enumerate(values.items()):
+        colour = SERIES[theme][number % len(SERIES[theme])]
+        figure.add_trace(
+            go.Scatter(
+                name=way,
+                x=[str(count) for count in aspects],
+                y=[row["value"] for row in rows],
+                error_y={
+                    "array": [row["high"] - row["value"] for row in rows],
+                    "arrayminus": [row["value"] - row["low"] for row in rows],
+                    "thickness": 1.3,
+                    "width": 3,
+                },
+                mode="lines+markers",
+                line={"color": colour, "dash": ("solid", "dash")[number % 2]},
+                marker={"size": 8},
+                customdata=[[row["queries"]] for row in rows],
+                hovertemplate=f"{way}<br>%{{x}} aspects, %{{customdata[0]}} queries: %{{y:.3f}}<extra></extra>",
+            )
+        )
+    figure.update_layout(
+        template=template(theme),
+        height=300,
+        xaxis={"title": {"text": "documents that a query asks for"}, "type": "category"},
+        yaxis={"title": {"text": what}, "rangemode": "tozero", "showgrid": True, "gridcolor": faint(theme)},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        margin={"t": 50},
+        dragmode=False,
+    )
+    return figure
+
+
+def faint(theme: str) -> str:
+    return INK[theme] + "1A"
+
+
+def _rgb(colour: str) -> tuple[int, int, int]:
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
