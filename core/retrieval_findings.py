@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from core.report import Row
+from core.results import read_analysis
 from core.shape import ModelShape
+from core.store import Run
 from core.tasks import TASKS
 
+_TOLD = ("retrieval", "pruned", "weights")
 _BYTES = 2
 """Of a float16."""
 
@@ -43,6 +47,23 @@ def weights_sentence(rows: Sequence[Row]) -> str:
     if learned["gained_high"] < 0:
         return f"Learned weights lose {gain} on queries that they were not learned from: keep uniform ones."
     return f"No gain of learned weights is shown on queries that they were not learned from: {gain}."
+
+
+def read_retrieval(run: Run) -> dict[str, list[Row]]:
+    """The tables that the report tells of; none where the run's heads have not been judged."""
+    if not run.manifest().is_done("retrieve"):
+        return {}
+    return {name: read_analysis(run, name).to_pylist() for name in _TOLD}
+
+
+def retrieval_json(tables: dict[str, list[Row]]) -> dict[int, Any]:
+    """By stage and task, for machines: every way at every place, what pruning does, what weights gain."""
+    found: dict[int, Any] = {}
+    for name, rows in tables.items():
+        for row in rows:
+            told = {key: value for key, value in row.items() if key not in ("stage", "task")}
+            found.setdefault(row["stage"], {}).setdefault(row["task"], {}).setdefault(name, []).append(told)
+    return found
 
 
 def retrieval_lines(tables: dict[str, list[Row]], shape: ModelShape) -> list[str]:

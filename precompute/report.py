@@ -11,6 +11,7 @@ from core.findings import Finding, findings
 from core.labels import CIRCULAR_NOTE, Compared, all_compared
 from core.probe import BY_DOCUMENT, BY_SAMPLE, LEAST_DOCS
 from core.report import Row, Tables, TopicMerges, as_json, read_tables, topic_merges
+from core.retrieval_findings import read_retrieval, retrieval_json, retrieval_lines
 from core.slices import HEADS, RANDOM
 from core.stages import STAGES
 from core.store import open_run
@@ -26,13 +27,14 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
     tables = read_tables(run)
     merges = topic_merges(run, tables.manifest.stages[-1], threshold)
     said = findings(tables, merges)
-    compared = all_compared(run)
+    compared, retrieval = all_compared(run), read_retrieval(run)
     if for_machines:
         found = {
             "run": name,
             **as_json(tables),
             "agreement": [pair.as_json() for pair in compared],
             "topic_merges": {"stage": merges.stage, "threshold": merges.merges.threshold, "groups": merges.groups},
+            **({"retrieval": retrieval_json(retrieval)} if retrieval else {}),
             "findings": [vars(finding) for finding in said],
         }
         return json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False)
@@ -44,6 +46,7 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
             *_agreement(compared),
             *_maps(tables),
             *_merges(merges),
+            *_retrieval(retrieval, tables),
             *_findings(said),
         ]
     )
@@ -107,6 +110,13 @@ def _topic_match(tables: Tables) -> list[str]:
     lines.append(f"  {'chance':<32}" + "".join(f"{row['chance']:<24.1%}" for row in first))
     lines.append(f"  {'always the most frequent':<32}" + "".join(f"{row['majority']:<24.1%}" for row in first))
     return lines
+
+
+def _retrieval(found: dict[str, list[Row]], tables: Tables) -> list[str]:
+    if not found:
+        return []
+    title = "Which heads find what people look for? With 95 % intervals; pruned on one half, told of the other"
+    return ["", title, *(f"  {line}" for line in retrieval_lines(found, tables.manifest.shape))]
 
 
 def _agreement(compared: list[Compared]) -> list[str]:

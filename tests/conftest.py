@@ -107,6 +107,21 @@ def analysed_cache(demo_cache: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.fixture(scope="session")
+def retrieved_cache(analysed_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same run, its heads judged by 20 of the demo's queries and by its topics."""
+
+    def make(cache: Path) -> None:
+        from precompute import retrieve
+
+        shutil.copytree(analysed_cache / "demo", cache / "demo")
+        lines = retrieve.DEMO_QUERIES.read_text(encoding="utf-8").splitlines()[::7][:20]
+        (cache / "queries.jsonl").write_text("\n".join(lines), encoding="utf-8")
+        retrieve.run(retrieve.RetrieveConfig(cache, "demo", cache / "queries.jsonl", limit=24))
+
+    return _made_once(tmp_path_factory, "retrieved-cache", make)
+
+
+@pytest.fixture(scope="session")
 def hostile_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run 'hostile' in which every text is out to do harm, with figures, maps and two sources of labels."""
 

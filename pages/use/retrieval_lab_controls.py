@@ -26,6 +26,7 @@ from pages.shared.url import choice_from_url, choice_to_url, decide, words_from_
 from pages.use.retrieval_lab_data import rows
 
 _MOST_TYPED = 2_000
+_WAYS = "  \n".join(f"**{name}** – {way.sentence}" for name, way in WAYS.items())
 
 
 @dataclass(frozen=True)
@@ -113,12 +114,8 @@ def ways_control(stage: int) -> tuple[str, str]:
             decide(key, default if key == "other" else ("split" if stage == 3 else "voting"))
         choice_from_url(key, names, default)
         with column:
-            way = st.selectbox(
-                label,
-                names,
-                key=key,
-                format_func=lambda name: f"{name} – {WAYS[name].sentence}",
-            )
+            way = st.selectbox(label, names, key=key, help=_WAYS)
+            st.caption(WAYS[way].sentence)
         choice_to_url(key, way, default)
         found.append(way)
     return found[0], found[1]

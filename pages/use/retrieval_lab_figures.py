@@ -161,7 +161,8 @@ def importance_figure(rows: Sequence[Row], theme: str, what: str) -> go.Figure:
         template=template(theme),
         height=300,
         yaxis={"title": {"text": f"{what} lost without it"}, "showgrid": True, "gridcolor": faint(theme)},
-        xaxis={"type": "category", "tickangle": -60, "tickfont": {"size": 11}},
+        xaxis={"type": "category", "tickangle": -90, "tickfont": {"size": 11}, "automargin": True},
+        margin={"b": 64},
         dragmode=False,
     )
     return figure
