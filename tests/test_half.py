@@ -41,6 +41,15 @@ def test_a_document_has_the_same_products_wherever_it_stands(docs: int, dtype: t
     assert (found == found[:, :1]).all()
 
 
+def test_several_threads_give_what_one_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = np.random.default_rng(1)
+    vectors, query = chance.normal(size=(301, 3, 8)).astype(np.float16), chance.normal(size=(3, 8))
+    alone = products(vectors, query)
+    monkeypatch.setattr("core.half._WORTH_A_THREAD", 100)
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: {0, 1, 2})
+    assert np.array_equal(products(vectors, query), alone)
+
+
 def test_equals_the_product_in_double_precision() -> None:
     chance = np.random.default_rng(0)
     vectors, query = chance.normal(size=(200, 4, 64)).astype(np.float16), chance.normal(size=(4, 64))
