@@ -191,10 +191,13 @@ def _retrieve(options: argparse.Namespace) -> int:
         limit=options.query_limit,
         seed=options.analysis_seed,
         again=options.again,
+        optional=options.command == "all",
         model=TopicModel(options.model, options.device, options.trust_remote_code),
     )
     result = retrieve.run(config, _progress(options))
-    if not options.quiet:
+    if not options.quiet and "retrieve" not in result.manifest.steps:
+        _say([f"{options.run}: heads are not judged, for there are neither labels nor queries to judge them by."])
+    elif not options.quiet:
         print(printable(step_summary(options.run, "retrieve", result.manifest, result.skipped)), file=sys.stderr)
     return DONE
 
@@ -239,7 +242,7 @@ def _verify(options: argparse.Namespace) -> int:
     return DONE
 
 
-STEPS = ("embed", "label", "analyse", "project")
+STEPS = ("embed", "label", "analyse", "project", "retrieve")
 """What ``all`` does, in order; a step whose inputs have not changed says so and is skipped."""
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {

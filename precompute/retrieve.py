@@ -43,6 +43,8 @@ class RetrieveConfig:
     """Documents that are taken as queries where there are no others."""
     seed: int = 0
     again: bool = False
+    optional: bool = False
+    """Without anything to judge by nothing is done, and that is no mistake."""
     model: TopicModel = field(default_factory=TopicModel)
 
     def __post_init__(self) -> None:
@@ -65,6 +67,8 @@ def run(config: RetrieveConfig, progress: Progress | None = None) -> StepResult:
         topics = read_topics(target).names if analysed else sorted({name for name in names if name is not None})
         labels = labels_of(names, topics)
         tasks = _tasks(queries, labels, analysed)
+        if not tasks and config.optional:
+            return StepResult(manifest, skipped=True)
         if not tasks:
             raise Mistake(
                 f"The run '{config.run}' has no labels that heads could be judged by. Give a query set with --queries, "

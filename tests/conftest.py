@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports huggingface_hub: no test may ask the network
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # workers that use every core at once wait for each other
+
+# No test asserts a time, and a second run of the same code tries the same examples.
+settings.register_profile("headscope", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("headscope")
 
 ROOT = Path(__file__).resolve().parent.parent
 WORDS = ("harbour", "violin", "enzyme", "glacier", "verdict", "orchard", "satellite", "loom")
