@@ -37,11 +37,20 @@ WORDS = ("harbour", "violin", "enzyme", "glacier", "verdict", "orchard", "satell
 HUGE = "huge"
 """The one word whose documents overflow float16 in the model of ``huge_model``."""
 MAX_TOKENS = 128
+UNWANTED = (
+    "AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades",
+    "HttpsFirstBalancedModeAutoEnable", "LensOverlay", "MediaRouter", "PaintHolding", "ThirdPartyStoragePartitioning",
+    "AvoidCorsURLLoaderRestartOnRedirect", "TcpPortRandomizationWin", "OptimizationHints",
+    "NetworkTimeServiceQuerying", "AimEnabled", "PreconnectToSearch",
+    "WebUIOmniboxPopup", "WebUIOmniboxAimPopup",
+)  # fmt: skip
+"""Features of Chromium. The last two draw pages of their own under an address bar that nobody sees: about a quarter of
+what it costs to open a page. The others are those that Playwright 1.65 switches off: Chromium heeds one list."""
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--enable-unsafe-swiftshader",
+    "--enable-unsafe-swiftshader", f"--disable-features={','.join(UNWANTED)}",
 ]  # fmt: skip
-"""Of Chromium; the last one is WebGL without a graphics card."""
+"""Of Chromium; ``--enable-unsafe-swiftshader`` is WebGL without a graphics card."""
 SLOW = 90_000
 """Milliseconds to wait for something that will come: generous, for a loaded machine; no test asserts a time."""
 
