@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -43,6 +44,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     # Streamlit knows the pages only after the script has run: without this, a first visitor by a deep link would be
     # told "Page not found". What pages import is there then, too.
     await HEALTH.ask()
+    gc.freeze()  # modules stay as long as the server does: no later collection has to look through them
     yield
 
 
