@@ -2,9 +2,9 @@
 
 One reader first sees everything, and the server's resident memory is noted. Then fifty walk through all pages: most
 speak Streamlit's protocol over a websocket, some are Chromium tabs. Then sessions are opened and closed, two hundred
-of them. At last everybody brings documents of their own, through a real model, to the demo run. In every phase an
-exception, a red box, a lost connection or a word of somebody else's is an error. Ends with status 1 where a target is
-missed.
+of them. At last everybody brings one document of their own, through a real model, to the demo run; that phase ends
+when all have been answered, or when its time is up. In every phase an exception, a red box, a lost connection or a word
+of somebody else's is an error. Ends with status 1 where a target is missed.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,9 +29,10 @@ from benchmarks.app_browser import Server, server
 from benchmarks.app_run import NAME, big_run
 from benchmarks.load_client import Reader, Seen
 from benchmarks.load_tabs import Tabs
-from benchmarks.load_walk import WITH_MODEL, WITHOUT_MODEL, Step, Walker, step, tour
+from benchmarks.load_walk import DOCUMENT, WITH_MODEL, WITHOUT_MODEL, Step, Walker, step, tour
 from benchmarks.result import Result
 from core.store import Run
+from pages.shared.queue import MOST_WAITING
 
 MOST_RATIO, MOST_MB, MOST_GROWTH = 1.5, 2_000, 0.05
 """Memory with all readers against one's; without the model; and how much the last half of a phase may add."""
@@ -57,6 +59,12 @@ class Phase:
         return float(slope * len(half) / half.mean())
 
     @property
+    def slope(self) -> float:
+        """Megabytes a minute over the last half."""
+        half = len(self.memory) - len(self.memory) // 2
+        return self.growth * float(np.mean(self.memory[-half:])) / (half * EVERY / 60)
+
+    @property
     def last(self) -> float:
         """Memory at the end: the median of the last tenth."""
         return statistics.median(self.memory[-max(1, len(self.memory) // 10) :])
@@ -67,9 +75,10 @@ class Phase:
         for error in errors[:20]:
             print(f"  {error}", flush=True)
         late = runs[int(0.95 * len(runs))] if runs else 0.0
-        said = f"{len(runs)} page runs, median {statistics.median(runs):.0f} ms, 95 % within {late:.0f} ms, "
+        median = statistics.median(runs) if runs else 0.0
+        said = f"{len(runs)} page runs, median {median:.0f} ms, 95 % within {late:.0f} ms, "
         growth = f"{self.growth:+.1%} of {self.last:,.0f} MB"
-        cost = f"{1000 * self.cpu / len(runs):.0f} ms of processor a run"
+        cost = f"{1000 * self.cpu / max(1, len(runs)):.0f} ms of processor a run"
         print(f"{what}: {self.sessions} sessions, {said}{cost}; memory over the last half {growth}", flush=True)
         return [
             Result(f"{what}: errors", str(len(errors)), "0", not errors),
@@ -135,8 +144,48 @@ async def crowd(on: Server, run: str, steps: dict[str, Step], options: argparse.
     mine = words[options.tabs :]
     seen = await asyncio.gather(*(walk(on.address, run, word, words, steps, plan) for word in mine))
     watching.cancel()
+    phase = Phase(len(words), [*seen, tabs.seen], memory, processor(on.pid) - before)
+    print(f"Memory after {minutes:g} minutes: {phase.last:,.0f} MB, {phase.slope:+.2f} MB a minute", flush=True)
     await asyncio.to_thread(tabs.stop)
-    return Phase(len(words), [*seen, tabs.seen], memory, processor(on.pid) - before)
+    return phase
+
+
+async def bring(reader: Reader, word: str, places: asyncio.Semaphore) -> None:
+    """One reader with one document, who comes when the queue has a place, reads the answer and goes."""
+    try:
+        async with places:
+            await reader.open(run=DEMO)
+            await step(Walker(reader, word, random.Random(word), DEMO), DOCUMENT, WITH_MODEL)
+        reader.seen.answered = not reader.seen.errors
+        await reader.close()
+    except (ConnectionClosed, TimeoutError, OSError) as error:
+        reader.seen.errors.append(f"the connection was lost: {type(error).__name__}")
+
+
+async def documents(on: Server, sessions: int, minutes: float) -> list[Result]:
+    """Everybody's document at once; who has no answer when the time is up is counted, and waited for no longer.
+
+    Nobody walks meanwhile: on two cores the pages of all readers leave the model's thread next to no time.
+    """
+    before, words, places = processor(on.pid), words_for(sessions), asyncio.Semaphore(MOST_WAITING)
+    known = [word.encode() for word in words]
+    readers = {word: Reader(on.address, foreign=partial(_others, known, word.encode())) for word in words}
+    tasks = [asyncio.create_task(bring(reader, word, places)) for word, reader in readers.items()]
+    _, late = await asyncio.wait(tasks, timeout=60 * minutes)
+    for task in late:
+        task.cancel()
+    await asyncio.gather(*late, return_exceptions=True)
+    seen = [reader.seen for reader in readers.values()]
+    answered = sum(one.answered for one in seen)
+    phase = Phase(sessions, seen, [resident(on.pid)], processor(on.pid) - before)
+    return [
+        *phase.tell("with documents")[:1],
+        Result("documents that were answered", f"{answered} of {sessions}", "all", answered == sessions),
+    ]
+
+
+def _others(words: Sequence[bytes], own: bytes) -> list[bytes]:
+    return [word for word in words if word != own]
 
 
 async def churn(on: Server, sessions: int) -> Phase:
@@ -167,7 +216,7 @@ async def measure(cache: Path, options: argparse.Namespace) -> list[Result]:
         if options.churn:
             results += (await churn(on, options.churn)).tell("opened and closed")
         if options.model_minutes:
-            results += (await crowd(on, DEMO, WITH_MODEL, options, options.model_minutes)).tell("with documents")
+            results += await documents(on, options.sessions, options.model_minutes)
         return results
 
 
@@ -187,7 +236,7 @@ def demo_run(cache: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--minutes", type=float, default=5.0, help="of walking through all pages")
-    parser.add_argument("--model-minutes", type=float, default=2.0, help="of walking with documents; 0 for none")
+    parser.add_argument("--model-minutes", type=float, default=5.0, help="that documents may take; 0 for no such phase")
     parser.add_argument("--sessions", type=int, default=50)
     parser.add_argument("--tabs", type=int, default=5, help="how many of the sessions are Chromium tabs")
     parser.add_argument("--think", type=float, default=6.0, help="mean seconds between two steps of a reader")

@@ -47,6 +47,8 @@ class Seen:
     runs: list[float] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     received: int = 0
+    answered: bool = False
+    """Whether the reader's own document came back, where one was brought."""
 
 
 @dataclass

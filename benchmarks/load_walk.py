@@ -118,7 +118,8 @@ PAGES: dict[str, Step] = {
     "topics": topics,
 }
 WITHOUT_MODEL: dict[str, Step] = PAGES | {"your document, blank": blank_document}
-WITH_MODEL: dict[str, Step] = PAGES | {"your document": own_document}
+DOCUMENT = "your document"
+WITH_MODEL: dict[str, Step] = PAGES | {DOCUMENT: own_document}
 
 
 async def tour(walker: Walker) -> None:

@@ -1,4 +1,7 @@
-"""Who is at work on a run: a line in the file that is locked, for those who are refused."""
+"""Who is at work on a run: a line in the file that is locked, for those who are refused.
+
+The files are opened without a buffer: what a full disk did not take would be written, and fail, once more at the end.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,14 @@ import os
 import socket
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO
 
 from core.files import write_mistake
 
 _LONGEST = 300
 
 
-def sign(file: TextIO, path: Path) -> None:
+def sign(file: BinaryIO, path: Path) -> None:
     """Writes down host, process and start of the job that holds the lock."""
     try:
         _replace(
@@ -23,20 +26,20 @@ def sign(file: TextIO, path: Path) -> None:
         raise write_mistake(path, error) from error
 
 
-def sign_off(file: TextIO) -> None:
+def sign_off(file: BinaryIO) -> None:
     """The job has ended: nobody is at work."""
     _replace(file, "")
 
 
-def said_by(file: TextIO) -> str:
+def said_by(file: BinaryIO) -> str:
     """What the holder has written down, for the middle of a sentence; nothing where it has not come to that."""
     file.seek(0)
-    note = "".join(letter for letter in file.read(_LONGEST) if letter.isprintable()).strip()
+    said = file.read(_LONGEST).decode("utf-8", "replace")
+    note = "".join(letter for letter in said if letter.isprintable()).strip()
     return f": {note}" if note else ""
 
 
-def _replace(file: TextIO, note: str) -> None:
+def _replace(file: BinaryIO, note: str) -> None:
     file.seek(0)
     file.truncate()
-    file.write(note)
-    file.flush()
+    file.write(note.encode("utf-8", "replace"))

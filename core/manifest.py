@@ -93,9 +93,8 @@ def model_record(info: ModelInfo) -> dict[str, Any]:
     }
 
 
-def read_manifest(path: Path) -> Manifest:
-    """A run's manifest; a missing, damaged or foreign one is refused with what to do."""
-    run = path.parent.name
+def read_manifest(path: Path, run: str) -> Manifest:
+    """The manifest of the run of that name; a missing, damaged or foreign one is refused with what to do."""
     rebuild = f"python -m precompute embed {run} --source … --replace"
     try:
         if path.stat().st_size > MOST_BYTES:

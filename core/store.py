@@ -1,4 +1,4 @@
-"""The cache folder: the runs in it, and the files of a run. Nothing else in core/ touches it."""
+"""The cache folder: the runs in it, and the files of a run. In core/ only core.draft touches it, too."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ import pyarrow.parquet as pq
 
 from core.errors import Mistake
 from core.files import check_run_name, is_inside, is_regular, is_run_name, replacing, write_mistake
-from core.lock_note import said_by, sign, sign_off
+from core.lock import is_locked, locked
 from core.manifest import Manifest, read_manifest
 from core.parquet import read_columns
 from core.schema import DIGEST, documents_schema, heads_schema
 from core.settings import setting
 from core.stages import check_head, check_stage, split_heads
+
+_PATIENCE = 20
+"""Hundredths of a second in which a run that is being replaced must be back."""
 
 
 def default_cache() -> Path:
@@ -33,16 +36,20 @@ def default_cache() -> Path:
 def run_names(cache: Path) -> list[str]:
     """The runs in a cache, finished or not, in alphabetical order."""
     try:
-        folders = [path for path in cache.iterdir() if is_run_name(path.name)]
+        # With those that are being replaced this moment.
+        names = {path.name.removeprefix(".old-") for path in cache.iterdir()}
     except OSError:  # there is no cache, or it has gone
         return []
-    return sorted(path.name for path in folders if _lies_in(path, cache) and is_regular(path / "manifest.json"))
+    found = [name for name in names if is_run_name(name) and _lies_in(cache / name, cache)]
+    return sorted(name for name in found if Run(cache, name).exists())
 
 
 def open_run(cache: Path, name: str) -> Run:
     """The run ``name``, or a sentence that lists the ones there are."""
     run = Run(cache, name)
     if not run.exists():
+        if run.aside.is_dir():
+            raise Mistake(f"The run '{name}' was being replaced when its job was killed. Start the same command again.")
         known = run_names(cache)
         remedy = f"There are: {', '.join(known)}." if known else "The cache is empty: build one with 'make demo'."
         raise Mistake(f"There is no run '{name}' in the cache. {remedy}")
@@ -79,14 +86,22 @@ class Run:
         return f"python -m precompute embed {self.name} --source … --replace"
 
     def exists(self) -> bool:
-        return is_regular(self._manifest_path)
+        """Whether there is a run; where it is being replaced this moment, the new one is waited for."""
+        for _ in range(_PATIENCE):
+            if is_regular(self._manifest_path):
+                return True
+            if not self.aside.is_dir():
+                return is_regular(self._manifest_path)
+            time.sleep(0.01)
+        return False
 
     @property
     def _manifest_path(self) -> Path:
         return self.folder / "manifest.json"
 
     def manifest(self) -> Manifest:
-        return read_manifest(self.inside(self._manifest_path))
+        self.exists()  # it may be on its way
+        return read_manifest(self.inside(self._manifest_path), self.name)
 
     def write_manifest(self, manifest: Manifest) -> None:
         manifest.write(self._manifest_path)
@@ -178,50 +193,45 @@ class Run:
         return np.concatenate(slices)
 
     def remove(self) -> None:
-        """Removes the run, its lock excepted, which the caller holds."""
+        """Removes all that is in the run's folder."""
         self._manifest_path.unlink(missing_ok=True)  # first: killed halfway, it is no finished run
-        for path in self.folder.iterdir():
+        for path in self.folder.iterdir() if self.folder.is_dir() else ():
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
-            elif path != self._lock_path:
+            else:
                 path.unlink()
 
     @property
+    def real_name(self) -> str:
+        """The folder's, where the run's name is a link to another folder of the cache."""
+        return (self.cache / self.name).resolve().name
+
+    @property
+    def aside(self) -> Path:
+        """Where the run lies for a moment while another one takes its place; see core.exchange."""
+        return self.cache / f".old-{self.real_name}"
+
+    @property
     def _lock_path(self) -> Path:
-        return self.folder / ".lock"
+        """Beside the folder, not in it: it is held while another folder takes its place."""
+        return self.cache / f".lock-{self.real_name}"
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Only one job at a time works on a run; the system frees the lock when the job ends, however it ends.
+        """Only one job at a time works on a run."""
+        with locked(self._lock_path, self.name):
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise write_mistake(self.folder, error) from error
+            try:
+                self.refuse_links()
+                yield
+            finally:
+                with contextlib.suppress(OSError):  # nothing came of it: the name is free again
+                    self.folder.rmdir()
 
-        Whoever holds it has written down who that is. What a killed job has left there holds nobody up: the system's
-        lock decides. On a network file system it must be one that all hosts see, as NFS 4's is.
-        """
-        import fcntl
-
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            # Not through a link: the file is written to.
-            descriptor = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
-        except OSError as error:
-            raise write_mistake(self.folder, error) from error
-        with os.fdopen(descriptor, "r+", encoding="utf-8", errors="replace") as file:
-            for tries_left in range(9, -1, -1):  # whoever only asks, in is_locked, holds it for a moment
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError as error:
-                    if not tries_left:
-                        raise Mistake(
-                            f"Another job is at work on run '{self.name}'{said_by(file)}. Wait until it has ended."
-                        ) from error
-                    time.sleep(0.05)
-            self._refuse_links()
-            sign(file, self._lock_path)
-            yield
-            sign_off(file)
-
-    def _refuse_links(self) -> None:
+    def refuse_links(self) -> None:
         """A job writes: into no folder and over no file that lies elsewhere."""
         for folder, folders, files in os.walk(self.folder):
             for name in (*folders, *files):
@@ -231,16 +241,7 @@ class Run:
 
     def is_locked(self) -> bool:
         """Whether a job is at work on this run right now."""
-        import fcntl
-
-        try:
-            with open(os.open(self._lock_path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        return False
+        return is_locked(self._lock_path)
 
 
 def write_part(path: Path, docs: np.ndarray, vectors: np.ndarray, dtype: str, digest: str) -> None:

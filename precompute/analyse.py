@@ -22,6 +22,7 @@ from precompute.fingerprint import fingerprint
 from precompute.progress import Meter, Progress, Quiet
 from precompute.step import StepRecord, StepResult, as_table, embedded, up_to_date, write_joined
 from precompute.topic_vectors import TopicModel, topic_tables
+from precompute.work import working_on
 
 ALGORITHM = 1
 """Raised whenever the same inputs give other figures."""
@@ -46,7 +47,8 @@ def run(config: AnalyseConfig, progress: Progress | None = None) -> StepResult:
     """Analyses a run; after an interruption, only the stages that are missing."""
     progress = progress or Quiet()
     target = open_run(config.cache, config.run)
-    with target.lock():
+    with working_on(target, "analyse") as work:
+        target = work.at
         manifest = embedded(target)
         documents = target.documents(["topic", "label_source"])
         names, source = documents["topic"].to_pylist(), _source(documents["label_source"])
@@ -61,6 +63,8 @@ def run(config: AnalyseConfig, progress: Progress | None = None) -> StepResult:
             manifest = manifest.with_step("analyse", replace(manifest.steps["analyse"], state="done"))
             target.write_manifest(manifest)
             return StepResult(manifest, skipped=True)
+        target = work.begin("analyse")
+        manifest = target.manifest()
         try:
             return _analyse(target, config, manifest, inputs, topics, names, source, Meter("analyse", progress))
         finally:

@@ -57,7 +57,7 @@ def _embed(options: argparse.Namespace) -> int:
 
     from precompute import embed
     from precompute.corpus import Columns, Filters
-    from precompute.summary import summary
+    from precompute.summary import gone_summary, summary
 
     logging.disable_progress_bar()
     names = ("model", "pooling", "prompt", "query_prompt", "max_tokens", "device", "dtype", "token_budget", "padding")
@@ -84,7 +84,9 @@ def _embed(options: argparse.Namespace) -> int:
     )
     result = embed.run(config, _progress(options))
     if not options.quiet:
-        print(printable(summary(Run(options.cache, options.run), result)), file=sys.stderr)
+        print(printable(summary(options.run, result)), file=sys.stderr)
+        if result.gone and options.command == "embed":
+            print(printable(gone_summary(options.run, result)), file=sys.stderr)
     return DONE
 
 
@@ -215,8 +217,11 @@ def _progress(options: argparse.Namespace) -> Progress:
 
 
 def _all(options: argparse.Namespace) -> int:
-    for step in STEPS:
-        COMMANDS[step](options)
+    from precompute.work import working_on
+
+    with working_on(Run(options.cache, options.run), "all"):
+        for step in STEPS:
+            COMMANDS[step](options)
     return DONE
 
 

@@ -30,6 +30,7 @@ from precompute.documents import finish_documents
 from precompute.fingerprint import fingerprint, part_digest
 from precompute.progress import Meter, Progress, Quiet
 from precompute.sources import Source, open_source
+from precompute.work import working_on
 
 ALGORITHM = 1
 """Raised whenever the same inputs give other vectors, so that older runs are made again."""
@@ -45,7 +46,10 @@ class EmbedConfig:
     filters: Filters = field(default_factory=Filters)
     part_size: int = 1_000
     replace: bool = False
-    """Make a finished run anew, or one that holds other inputs; an interrupted run of these inputs goes on."""
+    """Make a finished run anew, or one that holds other inputs; an interrupted run of these inputs goes on.
+
+    A finished run is there for its readers until the new one is finished, too.
+    """
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,10 @@ class EmbedResult:
     """Nothing had changed since the last time."""
     parts_kept: int = 0
     """Parts that an earlier, interrupted start had finished."""
+    bytes: int = 0
+    """All that the run takes on the disk."""
+    gone: tuple[str, ...] = ()
+    """Steps that the replaced run had, and this one has not yet."""
 
 
 def run(config: EmbedConfig, progress: Progress | None = None) -> EmbedResult:
@@ -66,11 +74,17 @@ def run(config: EmbedConfig, progress: Progress | None = None) -> EmbedResult:
     source = open_source(config.source)
     model, corpus = config.embedder.locate(), source.fingerprint()
     inputs = _inputs(config, corpus, model.revision)
-    with target.lock():
-        before = _before(target, config.replace)
-        if before is not None and before.is_done("embed", inputs) and not config.replace:
+    with working_on(target, "embed") as work:
+        target, before = work.at, _before(work.at, config.replace)
+        beside = config.replace and before is not None and before.is_done("embed")
+        earlier = tuple(before.steps) if beside and before is not None else ()
+        if beside:  # people read it: it stays until the new one is finished
+            target = work.anew()
+            before = _before(target, config.replace)
+        if before is not None and before.is_done("embed", inputs) and (beside or not config.replace):
             shutil.rmtree(target.staging, ignore_errors=True)
-            return EmbedResult(_with_query_prompt(target, before, config.embedder.query_prompt), skipped=True)
+            manifest = _with_query_prompt(target, before, config.embedder.query_prompt)
+            return EmbedResult(manifest, True, bytes=target.bytes(), gone=_gone(earlier, manifest))
         step = before.steps.get("embed") if before is not None else None
         going_on = step is not None and step.state != "done" and step.fingerprint == inputs
         if before is not None and not going_on and not config.replace:
@@ -83,7 +97,8 @@ def run(config: EmbedConfig, progress: Progress | None = None) -> EmbedResult:
             manifest = _begun(config, embedder.info, source.label, corpus, inputs)
             if before is not None and going_on:
                 manifest = replace(manifest, vectors={**manifest.vectors, "dtype": before.vectors["dtype"]})
-            return _Embedding(target, config, source, embedder, manifest, going_on, meter).run()
+            result = _Embedding(target, config, source, embedder, manifest, going_on, meter).run()
+            return replace(result, gone=_gone(earlier, result.manifest))
         finally:
             progress.close()
 
@@ -149,7 +164,7 @@ class _Embedding:
             {**self.manifest.corpus, "documents": start, "extra": extra},
             {**asdict(self.corpus.counts), "tokens": tokens, "truncated": truncated, "parts": parts},
         )
-        return EmbedResult(self.manifest, skipped=False, parts_kept=self.kept)
+        return EmbedResult(self.manifest, skipped=False, parts_kept=self.kept, bytes=self.target.bytes())
 
     @property
     def dtype(self) -> str:
@@ -279,6 +294,10 @@ def _before(target: Run, replacing: bool) -> Manifest | None:
     step = before.steps.get("embed")
     nothing_finished = step is not None and step.state != "done" and not any(target.staging.glob("part-*.parquet"))
     return None if nothing_finished else before
+
+
+def _gone(earlier: Sequence[str], manifest: Manifest) -> tuple[str, ...]:
+    return tuple(step for step in earlier if step not in manifest.steps)
 
 
 def _with_query_prompt(target: Run, manifest: Manifest, asked: str | None) -> Manifest:

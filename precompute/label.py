@@ -6,7 +6,7 @@ the active one, whose topics stand in documents.parquet.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -21,6 +21,7 @@ from precompute.label_config import Desk, Job, LabelConfig, Made
 from precompute.label_sources import SOURCES, Source, own_labels
 from precompute.progress import Meter, Progress, Quiet
 from precompute.step import StepRecord, embedded, outdated, up_to_date
+from precompute.work import working_on
 
 ALGORITHM = 1
 """Raised whenever the same inputs give other labels."""
@@ -39,7 +40,8 @@ def run(config: LabelConfig, progress: Progress | None = None, desk: Desk = Desk
     """Labels a run; documents.parquet is as it was until the source has answered for all documents, or was stopped."""
     progress = progress or Quiet()
     target = open_run(config.cache, config.run)
-    with target.lock():
+    with working_on(target, "label") as work:
+        target = work.at
         manifest = embedded(target)
         name = config.labels or _default(manifest)
         if name is None:
@@ -67,7 +69,7 @@ def run(config: LabelConfig, progress: Progress | None = None, desk: Desk = Desk
             made = source.make(job)
             if made is None:
                 return LabelResult(manifest, skipped=True)
-            return _activate(job, name, inputs, made)
+            return _activate(replace(job, run=work.begin("label", "analyse")), name, inputs, made)
         finally:
             progress.close()
 
@@ -91,13 +93,13 @@ def _topics(config: LabelConfig, target: Run, source: Source) -> tuple[str, ...]
 
 def _activate(job: Job, name: str, inputs: str, made: Made) -> LabelResult:
     """Keeps the labels as the source's, and puts them into documents.parquet."""
-    target, table = job.run, made.table
+    target, table, manifest = job.run, made.table, job.run.manifest()
     _check(job, name, table)
     if not target.labels_path(COLUMN).is_file():
-        write_table(target.labels_path(COLUMN), own_labels(target), job.manifest.steps["embed"].fingerprint)
+        write_table(target.labels_path(COLUMN), own_labels(target), manifest.steps["embed"].fingerprint)
     same = has_labels(target, table, name)
     # The figures first: killed in between, they count as made from other labels, never the other way round.
-    manifest = job.manifest if same else outdated(job.manifest, "analyse")
+    manifest = manifest if same else outdated(manifest, "analyse")
     options = {**made.options, "source": name, **({"topics": list(job.topics)} if job.topics else {})}
     record = StepRecord(target, "label", manifest, inputs, options, job.meter.seconds)
     digest = f"unfinished {inputs}" if made.unfinished else inputs

@@ -20,13 +20,15 @@ from precompute.progress import Meter, Progress, Quiet
 from precompute.project_config import ProjectConfig
 from precompute.project_map import Made, MapMaker
 from precompute.step import Rows, StepRecord, StepResult, add, as_table, embedded, up_to_date
+from precompute.work import working_on
 
 
 def run(config: ProjectConfig, progress: Progress | None = None) -> StepResult:
     """Makes a run's maps; after an interruption, only those that are missing."""
     progress = progress or Quiet()
     target = open_run(config.cache, config.run)
-    with target.lock():
+    with working_on(target, "project") as work:
+        target = work.at
         manifest = embedded(target)
         names = target.documents(["topic"])["topic"].to_pylist()
         labels = labels_of(names, sorted({name for name in names if name is not None}))
@@ -35,6 +37,8 @@ def run(config: ProjectConfig, progress: Progress | None = None) -> StepResult:
         paths = [target.map_path(stage, kind) for stage in manifest.stages for kind in kinds]
         if up_to_date(manifest, "project", inputs, paths) and not config.again:
             return StepResult(manifest, skipped=True)
+        target = work.begin("project")
+        manifest = target.manifest()
         try:
             return _Projection(target, config, manifest, inputs, labels, Meter("project", progress)).run()
         finally:

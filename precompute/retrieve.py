@@ -24,6 +24,7 @@ from precompute.retrieve_queries import query_table, write_queries
 from precompute.retrieve_stage import StageTasks, study_stage
 from precompute.step import StepRecord, StepResult, as_table, embedded, up_to_date, write_joined
 from precompute.topic_vectors import TopicModel
+from precompute.work import working_on
 
 ALGORITHM = 1
 """Raised whenever the same inputs give other figures."""
@@ -58,7 +59,8 @@ def run(config: RetrieveConfig, progress: Progress | None = None) -> StepResult:
     """Judges a run's heads; after an interruption, only at the stages that are missing."""
     progress = progress or Quiet()
     target = open_run(config.cache, config.run)
-    with target.lock():
+    with working_on(target, "retrieve") as work:
+        target = work.at
         manifest = embedded(target)
         documents = target.documents(["id", "topic"])
         queries = _queries(config, manifest, documents["id"].to_pylist())
@@ -78,6 +80,8 @@ def run(config: RetrieveConfig, progress: Progress | None = None) -> StepResult:
         paths = [target.analysis_path(name) for name in TABLES] + ([target.queries_path] if queries else [])
         if up_to_date(manifest, "retrieve", inputs, paths) and not config.again:
             return StepResult(manifest, skipped=True)
+        target = work.begin("retrieve")
+        manifest = target.manifest()
         try:
             given = StageTasks(tasks, queries, labels, config.ways, config.limit, config.seed)
             return _retrieve(target, config, manifest, inputs, given, Meter("retrieve", progress))

@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from core.draft import ANEW, Draft, drafts
 from core.errors import Mistake
 from core.manifest import Manifest
 from core.store import Run, open_run, run_names
 from precompute.progress import clock
+
+_BEING_BUILT = {"running": "is being built", "stopped": "was being built, and stopped,"}
 
 
 def status(cache: Path, name: str | None) -> list[dict[str, Any]]:
@@ -35,18 +38,34 @@ def _record(run: Run) -> dict[str, Any]:
         "vectors": dict(manifest.vectors),
         "documents": manifest.corpus["documents"] or _staged_documents(run, manifest),
         "bytes": run.bytes(),
-        "steps": {
-            name: {
-                "state": _state(step.state, run),
-                "started": step.started,
-                "finished": step.finished,
-                "seconds": step.seconds,
-                "counts": dict(step.counts),
-                **({"source": step.options["source"]} if name == "label" and "source" in step.options else {}),
-            }
-            for name, step in manifest.steps.items()
-        },
+        "steps": _steps(run, manifest),
+        "new_versions": [_new_version(draft) for draft in drafts(run)],
     }
+
+
+def _steps(run: Run, manifest: Manifest) -> dict[str, Any]:
+    return {
+        name: {
+            "state": _state(step.state, run),
+            "started": step.started,
+            "finished": step.finished,
+            "seconds": step.seconds,
+            "counts": dict(step.counts),
+            **({"source": step.options["source"]} if name == "label" and "source" in step.options else {}),
+        }
+        for name, step in manifest.steps.items()
+    }
+
+
+def _new_version(draft: Draft) -> dict[str, Any]:
+    """What a command is making, or was when it was stopped, to take the run's place."""
+    found = {"made_by": draft.kind, "folder": draft.folder.name, "state": _state("running", draft)}
+    try:
+        manifest = draft.manifest()
+    except Mistake as mistake:
+        return {**found, "problem": str(mistake)}
+    documents = manifest.corpus["documents"] or _staged_documents(draft, manifest)
+    return {**found, "documents": documents, "steps": _steps(draft, manifest)}
 
 
 def _state(state: str, run: Run) -> str:
@@ -82,4 +101,9 @@ def _text(record: dict[str, Any]) -> str:
             lines.append(f"             labels have changed since: 'python -m precompute {name} {record['run']}'")
         if step["state"] == "stopped":
             lines.append("             start the same command again to go on")
+    for new in record["new_versions"]:
+        command = "with --replace" if new["made_by"] == ANEW else f"by '{new['made_by']}'"
+        lines.append(f"  new one    {_BEING_BUILT[new['state']]} {command}; readers see the one above until it is done")
+        if new["state"] == "stopped":
+            lines.append(f"             start the same command again to go on, or remove the folder {new['folder']}")
     return "\n".join(lines)

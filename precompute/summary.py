@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from core.labels import WORDS
 from core.manifest import Manifest
 from core.presets import PRESETS
-from core.store import Run
 from precompute.progress import clock
 
 if TYPE_CHECKING:
@@ -22,21 +21,21 @@ _LEFT_OUT = {
 }
 
 
-def summary(run: Run, result: EmbedResult) -> str:
+def summary(run: str, result: EmbedResult) -> str:
     """A few lines: what is there now, what was left out and why."""
     manifest = result.manifest
     step, model = manifest.steps["embed"], manifest.model
     counts = step.counts
     if result.skipped:
-        return f"{run.name}: up to date, {manifest.corpus['documents']:,} documents. Nothing to do."
+        return f"{run}: up to date, {manifest.corpus['documents']:,} documents. Nothing to do."
     lines = [
-        f"{run.name}: {manifest.corpus['documents']:,} documents × {model['heads']} heads × {len(manifest.stages)} "
+        f"{run}: {manifest.corpus['documents']:,} documents × {model['heads']} heads × {len(manifest.stages)} "
         f"stages by {model['name']}, layer {model['layer']}, {model['pooling']} pooling."
     ]
     pace = f"Texts of {counts['tokens']:,} tokens in {clock(step.seconds)}"
     if result.parts_kept:
         pace += f" ({result.parts_kept} of {counts['parts']} parts were there from before)"
-    lines.append(f"  {pace}; {run.bytes() / 1e6:,.1f} MB in the cache, vectors as {manifest.vectors['dtype']}.")
+    lines.append(f"  {pace}; {result.bytes / 1e6:,.1f} MB in the cache, vectors as {manifest.vectors['dtype']}.")
     if left_out := [f"{counts[key]:,} {word}" for key, word in _LEFT_OUT.items() if counts.get(key)]:
         lines.append(f"  Left out of {counts['read']:,}: {', '.join(left_out)}.")
     if counts["truncated"]:
@@ -45,6 +44,14 @@ def summary(run: Run, result: EmbedResult) -> str:
     if preset := PRESETS.get(model["name"]):
         lines.append(f"  Licence of the model: {preset.licence}.")
     return "\n".join(lines)
+
+
+def gone_summary(run: str, result: EmbedResult) -> str:
+    """What readers miss once a run was embedded anew and nothing more."""
+    return (
+        f"  What {' and '.join(result.gone)} had made went with the run before: 'python -m precompute all {run}' makes "
+        "it anew. With 'all --replace' readers have the old run until everything is there."
+    )
 
 
 def step_summary(run: str, step: str, manifest: Manifest, skipped: bool) -> str:

@@ -99,14 +99,15 @@ def listen(page: Page) -> Callable[[], str]:
     return lambda: b"".join(frames).decode("utf-8", "ignore")
 
 
-def sign_in(page: Page, address: str, person: str) -> None:
-    page.goto(address)
+def sign_in(page: Page, address: str, person: str, path: str = "", then: str | None = None) -> None:
+    """Asks for a path, signs in, and waits for the address that the browser ends at: the first page, or ``then``."""
+    page.goto(f"{address}/{path}")
     page.get_by_role("button", name="Sign in").click()
     page.locator("input[name=login]").fill(person)
     page.locator("input[name=password]").fill("anything")
     page.get_by_role("button", name="Sign-in").click()
     page.get_by_role("button", name="Continue").click()  # the provider asks whether the app may know the address
-    page.wait_for_url(f"{address}/")
+    page.wait_for_url(f"{address}/" if then is None else then)
 
 
 def test_no_page_is_reached_around_the_login(page: Page, guarded: Guarded) -> None:
@@ -176,6 +177,24 @@ def test_of_the_domain_in_and_out_again(page: Page, guarded: Guarded) -> None:
     page.goto(f"{guarded.address}/heat_map")
     expect(page.get_by_role("button", name="Sign in")).to_be_visible(timeout=SLOW)
     expect(page.get_by_role("heading", name="Topic heat map")).to_have_count(0)
+
+
+def test_after_the_login_the_page_that_was_asked_for(page: Page, guarded: Guarded) -> None:
+    asked = "topics?run=planted&doc=3"
+    sign_in(page, guarded.address, "ada@example.org", asked, f"{guarded.address}/{asked}")
+    expect(page.get_by_role("heading", name="Topics", exact=True)).to_be_visible(timeout=SLOW)
+    settle(page)
+    page.goto(guarded.address)  # it was remembered for once
+    expect(page.get_by_text("Signed in as")).to_be_visible(timeout=SLOW)
+    settle(page)
+    assert page.evaluate("window.sessionStorage.length") == 0
+    # What does not lead to this server is not followed, whoever may have put it there.
+    page.evaluate("window.sessionStorage.setItem('headscope: asked for', '//elsewhere.invalid/topics')")
+    page.reload()
+    expect(page.get_by_text("Signed in as")).to_be_visible(timeout=SLOW)
+    settle(page)
+    assert page.evaluate("window.sessionStorage.length") == 0, "it was looked at"
+    assert page.url.startswith(guarded.address)
 
 
 @pytest.mark.parametrize("person", ["eve@example.com", "unverified@example.org"])

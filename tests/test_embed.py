@@ -68,11 +68,11 @@ def done(config: EmbedConfig, finished: Path) -> Run:
 
 
 def snapshot(folder: Path) -> dict[str, tuple[bytes, int]]:
-    """Every file with its content and the time it was written; the lock's time says nothing."""
+    """Every file with its content and the time it was written."""
     return {
         str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns)
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != ".lock"
+        if path.is_file()
     }
 
 

@@ -248,7 +248,7 @@ def test_remove_leaves_the_lock_alone(run: Run) -> None:
     with run.lock():
         run.remove()
         assert run.is_locked()
-    assert [path.name for path in run.folder.iterdir()] == [".lock"]
+    assert [path.name for path in run.cache.iterdir()] == [".lock-run"]
 
 
 def test_the_size_of_a_run_that_is_at_work(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

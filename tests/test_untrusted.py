@@ -128,7 +128,7 @@ def test_a_file_of_a_run_that_is_a_link_to_elsewhere_is_not_read(
 def test_a_lock_is_not_written_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "cache" / "run").mkdir(parents=True)
     (tmp_path / "precious").write_text("precious")
-    (tmp_path / "cache" / "run" / ".lock").symlink_to(tmp_path / "precious")
+    (tmp_path / "cache" / ".lock-run").symlink_to(tmp_path / "precious")
     assert "cannot be written" in refused(lambda: Run(tmp_path / "cache", "run").lock().__enter__())
     assert (tmp_path / "precious").read_text() == "precious"
 

@@ -12,6 +12,7 @@ import streamlit as st
 from core.errors import Mistake
 from core.settings import read_settings
 from pages.shared.access import DEFAULT, find_gate, may_enter
+from pages.shared.components.asked_for import asked_for
 from pages.shared.metrics import count
 from pages.shared.text import plain
 from pages.shared.visit import note
@@ -55,6 +56,7 @@ def _login(providers: tuple[str, ...]) -> None:
             label = "Sign in" if name == DEFAULT else f"Sign in with {plain(name)}"
             st.button(label, icon=":material/login:", key=f"sign in {name}", on_click=st.login, args=(name,))
         st.caption("This server shows its runs to people who have signed in.")
+        asked_for(before=True)
 
 
 def _refused(user: Mapping[str, Any]) -> None:
@@ -73,6 +75,8 @@ def _signed_in(user: Mapping[str, Any]) -> None:
     with st.sidebar.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(f"Signed in as {plain(user.get('email') or user.get('name') or 'somebody')}")
         st.button("Sign out", icon=":material/logout:", type="tertiary", on_click=_sign_out)
+    with st.sidebar:
+        asked_for(before=False)
 
 
 def _sign_out() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from core.draft import is_being_renewed
 from core.presets import PRESETS
 from core.settings import setting
 from pages.shared.components.copy_link import copy_link
@@ -38,6 +39,8 @@ def choose_run() -> RunState | None:
         preset = PRESETS.get(model["name"])
         if preset:
             st.sidebar.caption(f"Licence of the model: {plain(preset.licence)}")
+        if state.finished and is_being_renewed(state.run):
+            st.sidebar.caption("A new version of this run is being built. Until it is finished you see this one.")
     with st.sidebar:
         copy_link()
     return state

@@ -1,0 +1,58 @@
+"""One job at a time on a run: a file that the system locks, and frees when its holder ends, however it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from core.errors import Mistake
+from core.files import write_mistake
+from core.lock_note import said_by, sign, sign_off
+
+
+@contextlib.contextmanager
+def locked(path: Path, run: str) -> Iterator[None]:
+    """Holds the lock, or refuses with who holds it.
+
+    Whoever holds it has written down who that is. What a killed job has left there holds nobody up: the system's lock
+    decides. On a network file system it must be one that all hosts see, as NFS 4's is.
+    """
+    import fcntl
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Not through a link: the file is written to.
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+    except OSError as error:
+        raise write_mistake(path, error) from error
+    with open(descriptor, "r+b", buffering=0) as file:
+        for tries_left in range(9, -1, -1):  # whoever only asks, in is_locked, holds it for a moment
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as error:
+                if not tries_left:
+                    raise Mistake(
+                        f"Another job is at work on run '{run}'{said_by(file)}. Wait until it has ended."
+                    ) from error
+                time.sleep(0.05)
+        sign(file, path)
+        yield
+        sign_off(file)
+
+
+def is_locked(path: Path) -> bool:
+    """Whether somebody holds the lock right now."""
+    import fcntl
+
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
