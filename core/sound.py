@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.errors import Mistake
+from core.layer_measures import CURVES, MEASURES, SIDES, TO_READ
 from core.manifest import Manifest
 from core.probe import SPLITS
 from core.similarity import POOLINGS
@@ -26,17 +27,20 @@ class Sizes:
     heads: int
     topics: int
     labelled: int
+    layers: int
 
     @classmethod
-    def of(cls, manifest: Manifest) -> Sizes:
-        step = manifest.steps.get("analyse")
-        counts = step.counts if step is not None else {}
+    def of(cls, manifest: Manifest, maker: str = "analyse") -> Sizes:
+        """``maker`` is the step that made a table: one that works on a sample has other counts than ``analyse``."""
+        steps = [manifest.steps[name] for name in ("analyse", maker) if name in manifest.steps]
+        counts = {name: count for step in steps for name, count in step.counts.items()}
         return cls(
             manifest.stages,
             int(manifest.corpus["documents"]),
             manifest.shape.heads,
             int(counts.get("topics", 0)),
             int(counts.get("labelled", 0)),
+            manifest.shape.layers,
         )
 
 
@@ -81,6 +85,18 @@ LAYOUTS: dict[str, Layout] = {
     "control": Layout(("measure",), lambda sizes: 50, exact=False),
     "topic_similarity": Layout(("topic", "other"), lambda sizes: sizes.topics**2, known=("cosine",)),
     "maps": Layout(("head",), lambda sizes: 1 + sizes.heads, exact=False, known=("kl", "kept", "kept_by_chance")),
+    "layers": Layout(("layer", "head", "measure"), lambda sizes: _cells(sizes) * len(MEASURES)),
+    "layer_curves": Layout(("layer", "measure", "series"), lambda sizes: sizes.layers * len(CURVES)),
+    "layer_profiles": Layout(("layer", "head"), lambda sizes: _cells(sizes), may_lack=lambda sizes: not sizes.labelled),
+    "layer_topics": Layout(
+        ("layer", "head", "topic"), lambda sizes: _cells(sizes) * sizes.topics, exact=False, known=("gap",)
+    ),
+    "layer_documents": Layout(
+        ("layer", "head", "side", "place"),
+        lambda sizes: _cells(sizes) * len(SIDES) * TO_READ,
+        exact=False,
+        known=("similarity",),
+    ),
 }
 """The same names as core.schema.ANALYSIS."""
 
@@ -88,6 +104,18 @@ _FIRST_HEAD = {"confusion": 1, "redundancy": 1}
 """The least ``head``, where it is not 0, the full embedding or all heads together."""
 _TEXTS = {"slicing": (HEADS, RANDOM), "split": SPLITS}
 _METHODS = ("full", "head", *POOLINGS)
+_OWN_TEXTS: dict[str, dict[str, tuple[object, ...]]] = {
+    "topic_match": {"within": WITHIN, "method": _METHODS},
+    "layers": {"measure": tuple(MEASURES)},
+    "layer_curves": {"measure": tuple(MEASURES), "series": tuple({series for _, series in CURVES})},
+    "layer_documents": {"side": SIDES},
+}
+"""By table: the values that a column of it may have."""
+
+
+def _cells(sizes: Sizes) -> int:
+    """Of a stage's grid of layers and heads, the full embedding included."""
+    return sizes.layers * (1 + sizes.heads)
 
 
 def check_rows(name: str, table: pa.Table, sizes: Sizes, remedy: str) -> None:
@@ -118,10 +146,10 @@ def _wrong_values(name: str, layout: Layout, table: pa.Table, sizes: Sizes) -> s
         "position": (0, sizes.heads - 1),
         "rank": (1, sizes.topics),
         "samples": (0, 2**31),
+        "layer": (1, sizes.layers),
+        "place": (1, TO_READ),
     }
-    allowed = {"stage": sizes.stages, **_TEXTS}
-    if name == "topic_match":
-        allowed |= {"within": WITHIN, "method": _METHODS}
+    allowed = {"stage": sizes.stages, **_TEXTS, **_OWN_TEXTS.get(name, {})}
     for column in table.column_names:
         values = table[column].drop_null()
         if not len(values):

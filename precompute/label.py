@@ -97,7 +97,7 @@ def _activate(job: Job, name: str, inputs: str, made: Made) -> LabelResult:
         write_table(target.labels_path(COLUMN), own_labels(target), job.manifest.steps["embed"].fingerprint)
     same = has_labels(target, table, name)
     # The figures first: killed in between, they count as made from other labels, never the other way round.
-    manifest = job.manifest if same else outdated(job.manifest, "analyse")
+    manifest = job.manifest if same else outdated(outdated(job.manifest, "analyse"), "layers")
     options = {**made.options, "source": name, **({"topics": list(job.topics)} if job.topics else {})}
     record = StepRecord(target, "label", manifest, inputs, options, job.meter.seconds)
     digest = f"unfinished {inputs}" if made.unfinished else inputs

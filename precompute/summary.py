@@ -90,4 +90,16 @@ def _projected(run: str, manifest: Manifest) -> str:
     return line + "."
 
 
-_SUMMARIES = {"analyse": _analysed, "project": _projected}
+def _swept(run: str, manifest: Manifest) -> str:
+    step = manifest.steps["layers"]
+    counts = step.counts
+    line = (
+        f"{run}: {counts['layers']} layers × {len(manifest.stages)} stages × {manifest.shape.heads} heads over "
+        f"{counts['documents']:,} documents in {clock(step.seconds)}."
+    )
+    if not counts["labelled"]:
+        line += "\n  Without labels there is no topic match and no topic selectivity; the rest is there."
+    return line
+
+
+_SUMMARIES = {"analyse": _analysed, "project": _projected, "layers": _swept}

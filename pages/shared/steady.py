@@ -16,6 +16,8 @@ VECTORS = ("embed",)
 DOCUMENTS = ("embed", "label")
 FIGURES = ("embed", "label", "analyse", "project")
 """The steps that decide vectors, documents, and all that is computed from them."""
+LAYERS = ("embed", "label", "layers")
+"""The same for the layer sweep, which no other figure is made from."""
 
 
 def version_of(manifest: Manifest, steps: tuple[str, ...]) -> str:
