@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.embedder import Embedded
+from core.embedder import Embedded, Room, in_memory
 from core.manifest import Manifest, Step
 from core.schema import DOCUMENTS
 from core.shape import ModelShape
@@ -100,3 +100,32 @@ class PlantedTopics(TopicModel):
             rows.append(np.stack([known.get(text, noise[row]) for row, text in enumerate(texts)]).astype(np.float32))
         nothing = np.zeros(len(texts), dtype=np.int32)
         return Embedded(rows[0][None], rows[1][None], rows[2], nothing, nothing.astype(bool))
+
+
+class PlantedLayers(TopicModel):
+    """Gives every text the rows that were planted for it at every layer, instead of asking a model."""
+
+    def __init__(self, planted: Callable[[Sequence[str]], Mapping[int, np.ndarray]]) -> None:
+        """``planted(texts)`` is, by stage, ``[layer, text, width]``."""
+        super().__init__()
+        object.__setattr__(self, "_planted", planted)
+
+    def load(self, manifest: Manifest) -> Any:
+        return self
+
+    def every_layer(self) -> Any:
+        return self
+
+    def embed(
+        self, texts: Sequence[str], on_batch: Callable[[int, int], None] = lambda *_: None, room: Room = in_memory
+    ) -> Embedded:
+        found = self._planted(texts)  # type: ignore[attr-defined]
+        rows = {}
+        for stage, name in enumerate(("attention", "projected", "outputs"), start=1):
+            rows[name] = room(name, found[stage].shape)
+            rows[name][:] = found[stage]
+        on_batch(len(texts), 3 * len(texts))
+        nothing = np.zeros(len(texts), dtype=np.int32)
+        return Embedded(
+            rows["attention"], rows["projected"], found[3][-1], nothing, nothing.astype(bool), rows["outputs"]
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,10 +93,24 @@ class Embedded:
     """``[doc]``: tokens of the whole text, special ones and prompt included."""
     truncated: np.ndarray
     """``[doc]``: whether the model saw only the beginning."""
+    outputs: np.ndarray | None = None
+    """Stage 3 of every layer that was asked for, ``[layer, doc, hidden]``, where it was read of all (``every_layer``):
+    what the layer's block leaves to the next, and at the model's last layer ``output``."""
 
     def stage(self, stage: int, layer: int = -1) -> np.ndarray:
         """``[doc, width]`` at ``stage``; ``layer`` indexes the layers that were asked for."""
-        return self.output if stage == 3 else (self.attention if stage == 1 else self.projected)[layer]
+        if stage == 3:
+            return self.output if self.outputs is None else self.outputs[layer]
+        return (self.attention if stage == 1 else self.projected)[layer]
+
+
+Room = Callable[[str, tuple[int, ...]], np.ndarray]
+"""Makes room for vectors: a float32 array of that shape, for the field of Embedded of that name."""
+
+
+def in_memory(name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Room where there is enough of it."""
+    return np.empty(shape, dtype=np.float32)
 
 
 class Embedder:
@@ -107,6 +121,7 @@ class Embedder:
         self._extract = extractor
         self._tokens = tokens
         self._device = next(extractor.model.parameters()).device
+        self._config = config
         self._budget = config.token_budget or TOKEN_BUDGETS.get(self._device.type, 8_192)
         self._padding = config.padding
         self._turn = threading.Lock()
@@ -155,15 +170,16 @@ class Embedder:
         *,
         query: bool = False,
         on_batch: Callable[[int, int], None] | None = None,
+        room: Room = in_memory,
     ) -> Embedded:
         """Head vectors of ``texts``, in their order.
 
         ``query`` puts the query prompt before each instead of the document prompt. ``on_batch`` is told the documents
-        and tokens of each batch when it is done.
+        and tokens of each batch when it is done. ``room`` says where the vectors of many layers are put.
         """
         encoded = self._tokens.encode(texts, self.info.query_prompt if query else self.info.prompt)
         lengths = [len(ids) for ids in encoded.ids]
-        result = self._empty(len(texts), encoded.totals, lengths)
+        result = self._empty(len(texts), encoded.totals, lengths, room)
         with self._turn:
             for batch in batches(lengths, lambda: self._budget):
                 self._embed_batch(batch, encoded.ids, result)
@@ -171,6 +187,16 @@ class Embedder:
                     on_batch(len(batch), sum(lengths[index] for index in batch))
         _refuse_not_finite(result, self.info.dtype)
         return result
+
+    def every_layer(self) -> Embedder:
+        """The same loaded model, read at all its layers in one pass, stage 3 of each included.
+
+        It is not to be used at the same time as this one: both hook into the same model.
+        """
+        layers = range(self.info.shape.layers)
+        extractor = HeadExtractor(self._extract.model, layers, self.info.pooling, blocks=True)
+        info = replace(self.info, layers=tuple(layer + 1 for layer in layers))
+        return Embedder(extractor, self._tokens, info, self._config)
 
     @property
     def tokens(self) -> Tokens:
@@ -214,17 +240,20 @@ class Embedder:
         for position, layer in enumerate(self.info.layers):
             result.attention[position, batch] = rows.attention[layer - 1].cpu().numpy()
             result.projected[position, batch] = rows.projected[layer - 1].cpu().numpy()
+            if result.outputs is not None:
+                result.outputs[position, batch] = rows.blocks.get(layer - 1, rows.output).cpu().numpy()
         result.output[batch] = rows.output.cpu().numpy()
 
-    def _empty(self, count: int, totals: list[int], lengths: list[int]) -> Embedded:
+    def _empty(self, count: int, totals: list[int], lengths: list[int], room: Room) -> Embedded:
         shape, layers = self.info.shape, len(self.info.layers)
         tokens = np.asarray(totals, dtype=np.int32)
         return Embedded(
-            attention=np.empty((layers, count, shape.width(1)), dtype=np.float32),
-            projected=np.empty((layers, count, shape.width(2)), dtype=np.float32),
-            output=np.empty((count, shape.width(3)), dtype=np.float32),
+            attention=room("attention", (layers, count, shape.width(1))),
+            projected=room("projected", (layers, count, shape.width(2))),
+            output=in_memory("output", (count, shape.width(3))),
             tokens=tokens,
             truncated=tokens > np.asarray(lengths, dtype=np.int32),
+            outputs=room("outputs", (layers, count, shape.width(3))) if self._extract.blocks else None,
         )
 
 
@@ -257,11 +286,14 @@ def _notes(shape: ModelShape, card: ModelCard) -> tuple[str, ...]:
 
 
 def _refuse_not_finite(result: Embedded, dtype: str) -> None:
-    for stage, vectors in enumerate((result.attention, result.projected, result.output[None]), start=1):
-        bad = np.argwhere(~np.isfinite(vectors).all(axis=2))  # [layer, doc]
-        if len(bad):
+    outputs = result.output[None] if result.outputs is None else result.outputs
+    for stage, vectors in enumerate((result.attention, result.projected, outputs), start=1):
+        for layer in vectors:  # [doc, width]: one at a time, for all of them may not fit into memory
+            bad = np.flatnonzero(~np.isfinite(layer).all(axis=1))
+            if not len(bad):
+                continue
             raise Mistake(
-                f"Document {bad[0][1] + 1} of this part gives numbers that are not finite at stage {stage} with "
+                f"Document {bad[0] + 1} of this part gives numbers that are not finite at stage {stage} with "
                 f"precision {dtype}. Try --dtype float32."
             )
 

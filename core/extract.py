@@ -24,20 +24,26 @@ class Rows:
     """Stage 2 by layer index: ``[doc, hidden]``."""
     output: Tensor | None = None
     """Stage 3: ``[doc, hidden]``."""
+    blocks: dict[int, Tensor] = field(default_factory=dict)
+    """What a layer's block leaves to the next, by layer index, the last layer excepted: ``[doc, hidden]``."""
 
 
 class HeadExtractor:
     """Reads head vectors out of a loaded model at the given layer indices (from 0).
 
-    ``layers`` and ``pooling`` may be set after the model's shape and causality are known.
+    ``layers`` and ``pooling`` may be set after the model's shape and causality are known. With ``blocks`` the output of
+    every one of those layers is read too, and not the model's alone.
     """
 
-    def __init__(self, model: nn.Module, layers: Sequence[int] = (), pooling: str = "mean") -> None:
+    def __init__(
+        self, model: nn.Module, layers: Sequence[int] = (), pooling: str = "mean", blocks: bool = False
+    ) -> None:
         self.model = model
         self.family: Family = family_of(model)
         self.shape = shape_of(model, self.family)
         self.layers = tuple(layers)
         self.pooling = pooling
+        self.blocks = blocks
         self.causal = _is_causal(model)
 
     def __call__(self, ids: Tensor, mask: Tensor) -> Rows:
@@ -82,6 +88,10 @@ class HeadExtractor:
                 mlp = self.model.get_submodule(self.family.mlp.format(last))
                 shortened = mlp.register_forward_pre_hook(lambda _, args: (pool.keep_row(args[0]), *args[1:]))
                 stack.callback(shortened.remove)
+            # Not of the last layer: its block may have been shortened, and stage 3 is there after the final norm.
+            for layer in {*self.layers} - {last} if self.blocks else ():
+                block = self.model.get_submodule(self.family.block.format(layer))
+                stack.callback(block.register_forward_hook(_block_hook(layer, pool, rows)).remove)
             yield
 
 
@@ -97,6 +107,13 @@ def _projection_hooks(layer: int, wanted: bool, shorten: bool, pool: Pool, rows:
             rows.projected[layer] = pool(tokens)
 
     return before, after
+
+
+def _block_hook(layer: int, pool: Pool, rows: Rows) -> Any:
+    def after(module: nn.Module, args: tuple[Tensor, ...], found: Tensor | tuple[Tensor, ...]) -> None:
+        rows.blocks[layer] = pool(found[0] if isinstance(found, tuple) else found)
+
+    return after
 
 
 def _is_causal(model: nn.Module) -> bool:

@@ -26,6 +26,11 @@ class Family:
     needs_begin_token: bool = False
     """Texts without the begin-of-sequence token are out of distribution (Gemma: perplexity 1402 against 9.7)."""
 
+    @property
+    def block(self) -> str:
+        """The whole layer, attention and what follows it: what comes out of it is stage 3 of a layer but the last."""
+        return self.projection[: self.projection.index("{}") + 2]
+
 
 _DECODER = Family("layers.{}.self_attn.o_proj", "layers.{}.mlp")
 _GEMMA = Family("layers.{}.self_attn.o_proj", "layers.{}.mlp", needs_begin_token=True)

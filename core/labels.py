@@ -111,9 +111,9 @@ class Compared:
         }
 
 
-def label_facts(manifest: Manifest) -> LabelFacts:
-    """Of a run that has been analysed."""
-    step = manifest.steps["analyse"]
+def label_facts(manifest: Manifest, figures: str = "analyse") -> LabelFacts:
+    """Of the labels that the ``figures`` of a step that has been done are of."""
+    step = manifest.steps[figures]
     own = COLUMN if step.counts.get("labelled") else None
     source = step.options.get("label_source", own)
     label = manifest.steps.get("label")

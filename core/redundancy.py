@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -23,6 +23,8 @@ class Redundancy:
     high: np.ndarray
     order: np.ndarray
     """Heads so ordered that alike ones stand together."""
+    without: np.ndarray = field(default_factory=lambda: np.empty((0, 0, 0)))
+    """``[fold, head, head]``: CKA with a fold of documents left out; empty where there are too few of them."""
 
 
 @dataclass(frozen=True)
@@ -87,9 +89,8 @@ class Moments:
                 for fold in folds
             ]
         )
-        error = np.sqrt((len(folds) - 1) * without.var(axis=0))
-        margin = _T_95[len(folds) - 1] * error
-        return Redundancy(cka, cka - margin, np.minimum(cka + margin, 1), cluster_order(cka))
+        margin = jackknife_margin(without)
+        return Redundancy(cka, cka - margin, np.minimum(cka + margin, 1), cluster_order(cka), without)
 
     def _cka(self, products: np.ndarray, squares: np.ndarray, norms: np.ndarray, docs: int, dim: int) -> np.ndarray:
         """Debiased linear CKA: without the correction, independent heads of few documents would look alike."""
@@ -107,6 +108,12 @@ class Moments:
 
 _T_95 = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36}
 """Student's t for the interval of a jackknife, by its folds less one."""
+
+
+def jackknife_margin(without: np.ndarray) -> np.ndarray:
+    """Half the width of the 95 % interval of a statistic, from ``without[fold, …]``, each with a fold left out."""
+    folds = len(without)
+    return np.asarray(_T_95[folds - 1] * np.sqrt((folds - 1) * without.var(axis=0)))
 
 
 def cluster_order(cka: np.ndarray) -> np.ndarray:

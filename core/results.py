@@ -81,9 +81,10 @@ def read_own_similarity(run: Run, stage: int, labels: np.ndarray, topics: int) -
 
 def read_analysis(run: Run, name: str) -> pa.Table:
     """One of the tables of core.schema.ANALYSIS."""
-    remedy = f"python -m precompute {maker_of(name)} {run.name} --again"
+    maker = maker_of(name)
+    remedy = f"python -m precompute {maker} {run.name} --again"
     table = read_columns(run.inside(run.analysis_path(name)), ANALYSIS[name], remedy)
-    check_rows(name, table, Sizes.of(run.manifest()), remedy)
+    check_rows(name, table, Sizes.of(run.manifest(), maker), remedy)
     return table
 
 

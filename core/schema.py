@@ -116,6 +116,7 @@ _STAGE = pa.field("stage", pa.int8(), nullable=False)
 _SLICING = pa.field("slicing", pa.string(), nullable=False)
 _HEAD = pa.field("head", pa.int16(), nullable=False)
 _TASK = pa.field("task", pa.string(), nullable=False)
+_LAYER = pa.field("layer", pa.int16(), nullable=False)
 
 ANALYSIS: dict[str, pa.Schema] = {
     # How often the labelled topic is within the nearest 1, 5, 10; head 0 is the full embedding, null a pooling.
@@ -298,6 +299,55 @@ ANALYSIS: dict[str, pa.Schema] = {
     "head_weights": pa.schema(
         [_STAGE, _TASK, pa.field("kind", pa.string(), nullable=False), _HEAD, *_figures("weight")]
     ),
+    # Every measure of core.layer_measures at every layer; head 0 is the full embedding, or all heads together.
+    "layers": pa.schema(
+        [_LAYER, _STAGE, _HEAD, pa.field("measure", pa.string(), nullable=False), *_figures("value", "low", "high")]
+    ),
+    # The curves that are drawn of them over depth: null where the run cannot have the figure.
+    "layer_curves": pa.schema(
+        [
+            _LAYER,
+            _STAGE,
+            pa.field("measure", pa.string(), nullable=False),
+            pa.field("series", pa.string(), nullable=False),
+            *_figures("value", "low", "high", "chance", "majority"),
+        ]
+    ),
+    "layer_profiles": pa.schema(
+        [
+            _LAYER,
+            _STAGE,
+            _HEAD,
+            *_figures("mean", "mean_low", "mean_high", "alignment", "alignment_low", "alignment_high"),
+            *_figures("alignment_of_random", "sparsity"),
+            pa.field("topic", pa.string()),
+            pa.field("role", pa.string()),
+            pa.field("because", pa.string()),
+        ]
+    ),
+    # Each topic's gap to the rest, of topics that have enough documents in the sample.
+    "layer_topics": pa.schema(
+        [
+            _LAYER,
+            _STAGE,
+            _HEAD,
+            pa.field("topic", pa.string(), nullable=False),
+            *_figures("gap", "low", "high"),
+            pa.field("documents", pa.int32(), nullable=False),
+        ]
+    ),
+    # The documents of the sample that are most and least similar to their own topic.
+    "layer_documents": pa.schema(
+        [
+            _LAYER,
+            _STAGE,
+            _HEAD,
+            pa.field("side", pa.string(), nullable=False),
+            pa.field("place", pa.int8(), nullable=False),
+            pa.field("doc", pa.int32(), nullable=False),
+            *_figures("similarity"),
+        ]
+    ),
 }
 """``analysis/<name>.parquet``."""
 
@@ -323,6 +373,7 @@ MADE_BY: dict[str, tuple[str, ...]] = {
         "weights",
         "head_weights",
     ),
+    "layers": ("layers", "layer_curves", "layer_profiles", "layer_topics", "layer_documents"),
 }
 """The step that makes a table of ANALYSIS: ``python -m precompute STEP RUN``."""
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.errors import Mistake
+from core.layer_measures import CURVES, MEASURES, SIDES, TO_READ
 from core.manifest import Manifest
 from core.probe import SPLITS
 from core.pruning import CLAIMS
@@ -32,17 +33,20 @@ class Sizes:
     heads: int
     topics: int
     labelled: int
+    layers: int
 
     @classmethod
-    def of(cls, manifest: Manifest) -> Sizes:
-        step = manifest.steps.get("analyse")
-        counts = step.counts if step is not None else {}
+    def of(cls, manifest: Manifest, maker: str = "analyse") -> Sizes:
+        """``maker`` is the step that made a table: one that works on a sample has other counts than ``analyse``."""
+        steps = [manifest.steps[name] for name in ("analyse", maker) if name in manifest.steps]
+        counts = {name: count for step in steps for name, count in step.counts.items()}
         return cls(
             manifest.stages,
             int(manifest.corpus["documents"]),
             manifest.shape.heads,
             int(counts.get("topics", 0)),
             int(counts.get("labelled", 0)),
+            manifest.shape.layers,
         )
 
 
@@ -111,6 +115,18 @@ LAYOUTS: dict[str, Layout] = {
     "head_weights": Layout(
         ("task", "kind", "head"), lambda sizes: len(TASKS) * len(KINDS) * sizes.heads, exact=False, known=("weight",)
     ),
+    "layers": Layout(("layer", "head", "measure"), lambda sizes: _cells(sizes) * len(MEASURES)),
+    "layer_curves": Layout(("layer", "measure", "series"), lambda sizes: sizes.layers * len(CURVES)),
+    "layer_profiles": Layout(("layer", "head"), lambda sizes: _cells(sizes), may_lack=lambda sizes: not sizes.labelled),
+    "layer_topics": Layout(
+        ("layer", "head", "topic"), lambda sizes: _cells(sizes) * sizes.topics, exact=False, known=("gap",)
+    ),
+    "layer_documents": Layout(
+        ("layer", "head", "side", "place"),
+        lambda sizes: _cells(sizes) * len(SIDES) * TO_READ,
+        exact=False,
+        known=("similarity",),
+    ),
 }
 """The same names as core.schema.ANALYSIS."""
 
@@ -126,6 +142,18 @@ _RETRIEVAL = {
     "kind": KINDS,
     "claim": CLAIMS,
 }
+_OWN_TEXTS: dict[str, dict[str, tuple[object, ...]]] = {
+    "topic_match": {"within": WITHIN, "method": _METHODS},
+    "layers": {"measure": tuple(MEASURES)},
+    "layer_curves": {"measure": tuple(MEASURES), "series": tuple({series for _, series in CURVES})},
+    "layer_documents": {"side": SIDES},
+}
+"""By table: the values that a column of it may have."""
+
+
+def _cells(sizes: Sizes) -> int:
+    """Of a stage's grid of layers and heads, the full embedding included."""
+    return sizes.layers * (1 + sizes.heads)
 
 
 def check_rows(name: str, table: pa.Table, sizes: Sizes, remedy: str) -> None:
@@ -161,10 +189,10 @@ def _wrong_values(name: str, layout: Layout, table: pa.Table, sizes: Sizes) -> s
         "k": (1, DEPTH),
         "query": (0, MOST - 1),
         "aspects": (1, 2**15),
+        "layer": (1, sizes.layers),
+        "place": (1, TO_READ),
     }
-    allowed = {"stage": sizes.stages, **_TEXTS, **_RETRIEVAL}
-    if name == "topic_match":
-        allowed |= {"within": WITHIN, "method": _METHODS}
+    allowed = {"stage": sizes.stages, **_TEXTS, **_RETRIEVAL, **_OWN_TEXTS.get(name, {})}
     for column in table.column_names:
         values = table[column].drop_null()
         if not len(values):

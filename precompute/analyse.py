@@ -51,8 +51,8 @@ def run(config: AnalyseConfig, progress: Progress | None = None) -> StepResult:
         target = work.at
         manifest = embedded(target)
         documents = target.documents(["topic", "label_source"])
-        names, source = documents["topic"].to_pylist(), _source(documents["label_source"])
-        topics = _topics(config.topics, manifest, names)
+        names, source = documents["topic"].to_pylist(), source_of(documents["label_source"])
+        topics = topics_of(config.topics, manifest, names)
         inputs = _inputs(config, manifest, topics, names, source)
         paths = [target.similarity_path(stage) for stage in manifest.stages]
         paths += [target.analysis_path(name) for name in TABLES]
@@ -148,12 +148,12 @@ def _all_made(paths: Sequence[Path], inputs: str) -> bool:
     return all(digest_of(path) == inputs for path in paths)
 
 
-def _source(column: pa.ChunkedArray) -> str | None:
+def source_of(column: pa.ChunkedArray) -> str | None:
     """The labels' source; None where no document has a label."""
     return next((name for name in column.unique().to_pylist() if name is not None), None)
 
 
-def _topics(asked: str, manifest: Manifest, names: Sequence[str | None]) -> tuple[str, ...]:
+def topics_of(asked: str, manifest: Manifest, names: Sequence[str | None]) -> tuple[str, ...]:
     """Unless asked for others, those that the labels were chosen from: a topic that nobody got is one, too."""
     label = manifest.steps.get("label")
     listed = tuple(label.options.get("topics", ())) if label is not None else ()
@@ -162,15 +162,19 @@ def _topics(asked: str, manifest: Manifest, names: Sequence[str | None]) -> tupl
     return choose_topics(asked, names)
 
 
+def labels_digest(names: Sequence[str | None]) -> str:
+    """Of every document's label, or that it has none."""
+    return hashlib.sha256("\0".join("" if name is None else f"={name}" for name in names).encode()).hexdigest()
+
+
 def _inputs(
     config: AnalyseConfig, manifest: Manifest, topics: Sequence[str], names: Sequence[str | None], source: str | None
 ) -> str:
-    labels = hashlib.sha256("\0".join("" if name is None else f"={name}" for name in names).encode()).hexdigest()
     return fingerprint(
         {
             "algorithm": ALGORITHM,
             "embed": manifest.steps["embed"].fingerprint,
-            "labels": labels,
+            "labels": labels_digest(names),
             **({"label_source": source} if source not in (COLUMN, None) else {}),
             "topics": list(topics),
             "settings": [config.centre, config.probe_samples, config.seed],

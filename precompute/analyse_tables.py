@@ -102,9 +102,9 @@ def redundancy(stage: int, found: Redundancy, shape: ModelShape, seed: int) -> d
             stage=stage,
             head=head + 1,
             other=other + 1,
-            cka=_number(found.cka[head, other]),
-            low=_number(found.low[head, other]),
-            high=_number(found.high[head, other]),
+            cka=number(found.cka[head, other]),
+            low=number(found.low[head, other]),
+            high=number(found.high[head, other]),
             position=position[head],
         )
     groups: Rows = {}
@@ -144,36 +144,43 @@ def add_profiles(
             columns["activation"] = mean
             columns["activation_variation"] = max(square - mean**2, 0) ** 0.5 / mean if mean > 0 else 0.0
         if found is not None:
-            columns |= _profile_columns(found, head, inputs.topics, auc_by_name, random_alignment)
+            by_name = float(auc_by_name[head, found.topic[head]])
+            columns |= profile_columns(found, head, inputs.topics, by_name, random_alignment)
             if head:  # random slices too: how often the rules hold by chance
-                role = verdict(Evidence(**{name: _or_nan(columns[name]) for name in Evidence.__dataclass_fields__}))
-                columns |= {"role": role.role, "roles": list(role.roles), "because": role.because}
+                columns |= role_columns(columns)
         add(rows, stage=inputs.stage, slicing=slicing, head=head, **columns)
 
 
-def _profile_columns(
-    found: Profiles, head: int, topics: tuple[str, ...], auc_by_name: np.ndarray, random_alignment: float
+def profile_columns(
+    found: Profiles, head: int, topics: tuple[str, ...], auc_by_name: float, random_alignment: float
 ) -> dict[str, Any]:
+    """One row's figures; ``auc_by_name`` is that of the topic with the largest gap, if there is one."""
     topic = int(found.topic[head])
     columns: dict[str, Any] = {
         "spread": found.spread[head],
         "low_percentile": found.low_percentile[head],
         "positive": found.positive[head],
         "explained": found.explained[head],
-        "explained_by_chance": _number(found.explained_by_chance),
+        "explained_by_chance": number(found.explained_by_chance),
         "topic": topics[topic] if topic >= 0 else None,
-        "gap": _number(found.gap[head]),
-        "next_gap": _number(found.next_gap[head]),
-        "auc_by_name": _number(auc_by_name[head, topic]) if topic >= 0 else None,
-        "alignment_of_random": _number(random_alignment),
+        "gap": number(found.gap[head]),
+        "next_gap": number(found.next_gap[head]),
+        "auc_by_name": number(auc_by_name) if topic >= 0 else None,
+        "alignment_of_random": number(random_alignment),
         "sparsity": found.sparsity[head],
         "farthest": found.farthest[head],
     }
     for name in ("mean", "selectivity", "auc", "alignment"):
         interval = getattr(found, name)
-        columns[name] = _number(interval.value[head])
-        columns[f"{name}_low"], columns[f"{name}_high"] = _number(interval.low[head]), _number(interval.high[head])
+        columns[name] = number(interval.value[head])
+        columns[f"{name}_low"], columns[f"{name}_high"] = number(interval.low[head]), number(interval.high[head])
     return columns
+
+
+def role_columns(columns: dict[str, Any]) -> dict[str, Any]:
+    """The role of a head with these ``profile_columns``."""
+    found = verdict(Evidence(**{name: _or_nan(columns[name]) for name in Evidence.__dataclass_fields__}))
+    return {"role": found.role, "roles": list(found.roles), "because": found.because}
 
 
 _PROFILE = (
@@ -230,7 +237,7 @@ class Control:
         rows: Rows = {}
         for measure, found in self._found.items():
             figures = {
-                f"{slicing}{suffix}": _number(getattr(found[slicing], part)[0])
+                f"{slicing}{suffix}": number(getattr(found[slicing], part)[0])
                 for slicing in (HEADS, RANDOM)
                 for suffix, part in (("", "value"), ("_low", "low"), ("_high", "high"))
             }
@@ -238,7 +245,7 @@ class Control:
         return rows
 
 
-def _number(value: Any) -> float | None:
+def number(value: Any) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 

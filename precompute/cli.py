@@ -204,6 +204,29 @@ def _retrieve(options: argparse.Namespace) -> int:
     return DONE
 
 
+def _layers(options: argparse.Namespace) -> int:
+    from transformers.utils import logging
+
+    from precompute import layers
+    from precompute.topic_vectors import TopicModel
+
+    logging.disable_progress_bar()
+    config = layers.LayersConfig(
+        cache=options.cache,
+        run=options.run,
+        documents=options.documents,
+        topics=options.topics,
+        centre=options.centre,
+        seed=options.analysis_seed,
+        again=options.again,
+        model=TopicModel(options.model, options.device, options.trust_remote_code),
+    )
+    result = layers.run(config, _progress(options))
+    if not options.quiet:
+        print(printable(step_summary(options.run, "layers", result.manifest, result.skipped)), file=sys.stderr)
+    return DONE
+
+
 def _report(options: argparse.Namespace) -> int:
     from precompute.report import report
 
@@ -257,6 +280,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "analyse": _analyse,
     "project": _project,
     "retrieve": _retrieve,
+    "layers": _layers,
     "report": _report,
     "status": _status,
     "verify": _verify,

@@ -69,7 +69,7 @@ def run(config: LabelConfig, progress: Progress | None = None, desk: Desk = Desk
             made = source.make(job)
             if made is None:
                 return LabelResult(manifest, skipped=True)
-            return _activate(replace(job, run=work.begin("label", "analyse")), name, inputs, made)
+            return _activate(replace(job, run=work.begin("label", "analyse", "retrieve", "layers")), name, inputs, made)
         finally:
             progress.close()
 
@@ -99,7 +99,8 @@ def _activate(job: Job, name: str, inputs: str, made: Made) -> LabelResult:
         write_table(target.labels_path(COLUMN), own_labels(target), manifest.steps["embed"].fingerprint)
     same = has_labels(target, table, name)
     # The figures first: killed in between, they count as made from other labels, never the other way round.
-    manifest = manifest if same else outdated(manifest, "analyse")
+    for step in () if same else ("analyse", "retrieve", "layers"):
+        manifest = outdated(manifest, step)
     options = {**made.options, "source": name, **({"topics": list(job.topics)} if job.topics else {})}
     record = StepRecord(target, "label", manifest, inputs, options, job.meter.seconds)
     digest = f"unfinished {inputs}" if made.unfinished else inputs

@@ -11,6 +11,7 @@ from core.batches import PADDING_SIDES
 from core.device import PRECISIONS
 from core.errors import listed
 from core.labels import WORDS
+from core.layer_measures import DOCUMENTS
 from core.pooling import POOLINGS
 from core.presets import DEFAULT_MODEL, PRESETS
 from core.probe import SAMPLES
@@ -63,6 +64,7 @@ def parser() -> argparse.ArgumentParser:
             "which heads find what people look for: ways to rank, pruning and weights, measured",
             (_retrieve_options, _found_again),
         ),
+        ("layers", "every layer of a sample: where in depth the structure is", (_layers_options, _found_again)),
     ):
         command = commands.add_parser(name, help=help_text, description=help_text)
         _common(command)
@@ -182,12 +184,32 @@ def _analyse_options(command: argparse.ArgumentParser) -> None:
     _seed(command)
     _topics(command)
     group = command.add_argument_group("figures")
-    group.add_argument(
-        "--centre", action="store_true", help="subtract the corpus mean before cosines; for language models"
-    )
+    _centre(group)
     group.add_argument(
         "--probe-samples", type=int, default=SAMPLES, metavar="N", help=f"at most (default: {SAMPLES}, the study's)"
     )
+
+
+def _centre(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--centre", action="store_true", help="subtract the corpus mean before cosines; for language models"
+    )
+
+
+def _layers_options(command: argparse.ArgumentParser) -> None:
+    _again(command)
+    _seed(command)
+    _topics(command)
+    group = command.add_argument_group("layers")
+    group.add_argument(
+        "--documents",
+        type=int,
+        default=DOCUMENTS,
+        metavar="N",
+        help=f"a sample of N documents, by topic (default: {DOCUMENTS})",
+    )
+    if command.get_default("centre") is None:
+        _centre(group)
 
 
 def _found_again(command: argparse.ArgumentParser) -> None:

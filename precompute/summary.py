@@ -107,4 +107,16 @@ def _retrieved(run: str, manifest: Manifest) -> str:
     )
 
 
-_SUMMARIES = {"analyse": _analysed, "project": _projected, "retrieve": _retrieved}
+def _swept(run: str, manifest: Manifest) -> str:
+    step = manifest.steps["layers"]
+    counts = step.counts
+    line = (
+        f"{run}: {counts['layers']} layers × {len(manifest.stages)} stages × {manifest.shape.heads} heads over "
+        f"{counts['documents']:,} documents in {clock(step.seconds)}."
+    )
+    if not counts["labelled"]:
+        line += "\n  Without labels there is no topic match and no topic selectivity; the rest is there."
+    return line
+
+
+_SUMMARIES = {"analyse": _analysed, "project": _projected, "retrieve": _retrieved, "layers": _swept}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -40,9 +41,9 @@ SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
 
 
 def write_hostile(cache: Path, name: str = "hostile") -> Run:
-    """Forty-two documents in six topics, with figures, maps, and two sources of labels."""
-    from benchmarks.synthetic import PlantedTopics, write_run
-    from precompute import analyse, project
+    """Forty-two documents in six topics, with figures, maps, layers, and two sources of labels."""
+    from benchmarks.synthetic import PlantedLayers, PlantedTopics, write_run
+    from precompute import analyse, layers, project
     from precompute.project_config import ProjectConfig
 
     count, names = 42, [TEXTS[at] for at in (0, 2, 4, 8, 14, 17)]
@@ -75,8 +76,15 @@ def write_hostile(cache: Path, name: str = "hostile") -> Run:
     planted = {stage: {topic: centres[topic] * stage for topic in names} for stage in (1, 2, 3)}
     analyse.run(analyse.AnalyseConfig(cache, name, model=PlantedTopics(SHAPE, planted)))
     project.run(ProjectConfig(cache, name, iterations=30))
+    layers.run(layers.LayersConfig(cache, name, model=PlantedLayers(_layers)))
     _answers(run, labels, names)
     return run
+
+
+def _layers(texts: Sequence[str]) -> dict[int, np.ndarray]:
+    """Noise at every layer: ``[layer, text, width]`` by stage."""
+    chance = np.random.default_rng(3)
+    return {stage: chance.normal(size=(SHAPE.layers, len(texts), 32)).astype(np.float32) for stage in (1, 2, 3)}
 
 
 def _answers(run: Run, labels: list[str], names: list[str]) -> None:

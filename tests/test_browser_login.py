@@ -17,7 +17,7 @@ from conftest import ROOT, SLOW, free_port, settle
 from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.browser
-PAGES = ("", "head_map", "heat_map", "head_profile", "stages", "topics", "your_document")
+PAGES = ("", "head_map", "heat_map", "head_profile", "stages", "topics", "layers", "your_document")
 COOKIE_SECRET, CLIENT_SECRET = "0123456789abcdef" * 4, "a-secret-that-no-log-may-show"
 
 

@@ -23,6 +23,7 @@ PAGES = {
     "/head_profile?view=gallery": "Head profile",
     "/stages": "Stages",
     "/topics": "Topics",
+    "/layers?layer=1&head=1": "Layers",
     "/your_document": "Your document",
 }
 FOUND = """() => {

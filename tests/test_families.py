@@ -360,6 +360,26 @@ def test_three_stages(name: str, pooling: str, side: str) -> None:
     close(rows.output, expected(name, pooling, lambda doc: doc.output))
 
 
+@pytest.mark.parametrize("pooling", ["last", "mean"])
+@pytest.mark.parametrize("name", NAMES)
+def test_what_every_block_leaves_to_the_next(name: str, pooling: str) -> None:
+    """Against transformers' own hidden states of each document alone, of which index 0 is before the first layer."""
+    model = model_of(name)
+    before = hooks_of(model)
+    extractor = HeadExtractor(model, range(LAYERS), pooling, blocks=True)
+    found = extractor(*pad(documents(), case_of(name).filler, "right"))
+    assert sorted(found.blocks) == [0, 1]  # of the last layer there is the model's own output
+    assert sorted(found.attention) == [0, 1, 2]
+    own = copy.deepcopy(model)  # asked for hidden states, transformers leaves hooks of its own in the model
+    with torch.inference_mode():
+        alone = [own(input_ids=torch.tensor([ids]), output_hidden_states=True) for ids in documents()]
+    for layer in (0, 1):
+        hidden = [one.hidden_states[layer + 1][0].double().numpy() for one in alone]
+        close(found.blocks[layer], np.stack([POOL_BY_HAND[pooling](tokens) for tokens in hidden]))
+    same_rows(found, extracted(name, pooling))
+    assert hooks_of(model) == before
+
+
 @pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_document_alone_is_the_same(name: str, pooling: str) -> None:

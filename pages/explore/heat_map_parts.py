@@ -18,7 +18,7 @@ from pages.shared.data import RunState, documents, labels, own_similarity, topic
 from pages.shared.figures import ACCENT, DIVERGING, GROUND, INK
 from pages.shared.show import downloads, theme
 from pages.shared.text import shortened
-from pages.shared.url import choice_from_url, choice_to_url, decide
+from pages.shared.url import choice_from_url, choices_to_url, decide
 
 KEY = "heat map"
 _LONGEST_TITLE = 120
@@ -87,14 +87,7 @@ def _choices_from_url(state: RunState, view: View) -> None:
         choice_from_url(name, options, default)
     if not st.session_state["doc"]:
         st.session_state["panel"] = view.stage  # no cell, so no panel of its own
-    wanted = {name: value for name, value in st.query_params.to_dict().items() if name not in choices}
-    for name, (_, default) in choices.items():
-        if st.session_state[name] != default:
-            wanted[name] = str(st.session_state[name])
-    if wanted != st.query_params.to_dict():
-        st.query_params.from_dict(wanted)  # all at once: the browser's Back undoes the click, not a part of it
-    for name, (_, default) in choices.items():
-        choice_to_url(name, st.session_state[name], default)
+    choices_to_url({name: (st.session_state[name], default) for name, (_, default) in choices.items()})
 
 
 def _choose(pick: Pick, view: View, docs: np.ndarray, blocks: np.ndarray) -> None:

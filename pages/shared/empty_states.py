@@ -87,6 +87,7 @@ def not_analysed(state: RunState) -> None:
 MAKES = {
     "project": ("maps", ":material/scatter_plot:"),
     "retrieve": ("measurements of retrieval", ":material/manage_search:"),
+    "layers": ("figures of its layers", ":material/stacked_line_chart:"),
 }
 """What a step makes for its page, in a word, and the picture beside it."""
 

@@ -33,6 +33,8 @@ TERMS: dict[str, str] = {
     "vote": "Each head votes for the topic for which the document stands out most in it. For documents: its nearest "
     "one gets the head's whole weight, the next half of it, and so on.",
     "consensus": "What the full embedding says, and how many of the heads, each alone, say the same.",
+    "layer": "One of the blocks that a text goes through, one after the other: attention, then a network that works on "
+    "each token by itself.",
     "role": "What a head does, by written rules on its figures; heads for which none holds have no role.",
 }
 

@@ -15,8 +15,10 @@ Read = TypeVar("Read")
 VECTORS = ("embed",)
 DOCUMENTS = ("embed", "label")
 FIGURES = ("embed", "label", "analyse", "project")
+"""The steps that decide vectors, documents, and all that is computed from them."""
 RETRIEVAL = ("embed", "label", "analyse", "retrieve")
-"""The steps that decide vectors, documents, all that is computed from them, and which heads find what."""
+LAYERS = ("embed", "label", "layers")
+"""The same for what heads find, and for the layer sweep, which no other figure is made from."""
 
 
 def version_of(manifest: Manifest, steps: tuple[str, ...]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 import streamlit as st
@@ -53,6 +53,16 @@ def choice_to_url(name: str, value: Choice, default: Choice) -> None:
     kept.pop(name, None)
     if text is not None:
         kept[name] = text
+
+
+def choices_to_url(choices: Mapping[str, tuple[int, int]]) -> None:
+    """Several choices at once, as ``name: (value, default)``: the browser's Back undoes a click, not a part of it."""
+    wanted = {name: value for name, value in st.query_params.to_dict().items() if name not in choices}
+    wanted |= {name: str(value) for name, (value, default) in choices.items() if value != default}
+    if wanted != st.query_params.to_dict():
+        st.query_params.from_dict(wanted)
+    for name, (value, default) in choices.items():
+        choice_to_url(name, value, default)
 
 
 def decide(name: str, value: Choice) -> None:
