@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.attention_measures import ENDS, MEASURES
 from core.errors import Mistake
 
 SCHEMA_VERSION = 1
@@ -104,6 +105,7 @@ MAP = pa.schema(
 _STAGE = pa.field("stage", pa.int8(), nullable=False)
 _SLICING = pa.field("slicing", pa.string(), nullable=False)
 _HEAD = pa.field("head", pa.int16(), nullable=False)
+_LAYER = pa.field("layer", pa.int16(), nullable=False)
 
 ANALYSIS: dict[str, pa.Schema] = {
     # How often the labelled topic is within the nearest 1, 5, 10; head 0 is the full embedding, null a pooling.
@@ -213,6 +215,26 @@ ANALYSIS: dict[str, pa.Schema] = {
             *_figures("kl", "kept", "kept_by_chance", "follows_before", "follows"),
         ]
     ),
+    # Every layer and head, both from 1; see core/attention_measures.py. Null: impossible, as "next" in a causal model.
+    "attention": pa.schema(
+        [
+            _LAYER,
+            _HEAD,
+            *_figures(*(measure + end for measure in MEASURES for end in ENDS)),
+            pa.field("type", pa.string(), nullable=False),
+            pa.field("types", pa.list_(pa.string())),
+            pa.field("because", pa.string(), nullable=False),
+        ]
+    ),
+    # The average pattern: ``share`` of a head's attention at each distance, the first token's left out.
+    "attention_patterns": pa.schema(
+        [
+            _LAYER,
+            _HEAD,
+            pa.field("offset", pa.int16(), nullable=False),
+            *_figures("share", "shuffled"),
+        ]
+    ),
 }
 """``analysis/<name>.parquet``."""
 
@@ -229,6 +251,7 @@ MADE_BY: dict[str, tuple[str, ...]] = {
         "topic_similarity",
     ),
     "project": ("maps",),
+    "attention": ("attention", "attention_patterns"),
 }
 """The step that makes a table of ANALYSIS: ``python -m precompute STEP RUN``."""
 

@@ -9,6 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.attention_measures import OFFSETS
+from core.attention_types import TYPES
 from core.errors import Mistake
 from core.manifest import Manifest
 from core.probe import SPLITS
@@ -22,6 +24,7 @@ class Sizes:
     """What a run's tables are made of."""
 
     stages: tuple[int, ...]
+    layers: tuple[int, ...]
     documents: int
     heads: int
     topics: int
@@ -33,6 +36,7 @@ class Sizes:
         counts = step.counts if step is not None else {}
         return cls(
             manifest.stages,
+            tuple(range(1, manifest.shape.layers + 1)),
             int(manifest.corpus["documents"]),
             manifest.shape.heads,
             int(counts.get("topics", 0)),
@@ -42,7 +46,8 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Layout:
-    """``each(sizes)`` rows a stage, whole or, if ``may_lack``, none at all; ``at_most`` so many if not ``exact``.
+    """``each(sizes)`` rows ``per`` stage or layer, whole or, if ``may_lack``, none at all; at most so many if not
+    ``exact``.
 
     ``keys`` tell rows apart; with whole counts and keys in their ranges, every combination is there once.
     """
@@ -53,7 +58,11 @@ class Layout:
     may_lack: Callable[[Sizes], bool] = lambda sizes: False
     known: tuple[str, ...] = ()
     """Figures that are never missing."""
+    per: str = "stage"
+    """The first key, a row of PER: whose every value has ``each(sizes)`` rows."""
 
+
+PER: dict[str, Callable[[Sizes], tuple[int, ...]]] = {"stage": lambda sizes: sizes.stages, "layer": lambda s: s.layers}
 
 _INTERVAL = ("low", "high", "chance")
 LAYOUTS: dict[str, Layout] = {
@@ -80,18 +89,20 @@ LAYOUTS: dict[str, Layout] = {
     "groups": Layout((), lambda sizes: 1, exact=False, known=("within", "between", "p")),
     "control": Layout(("measure",), lambda sizes: 50, exact=False),
     "topic_similarity": Layout(("topic", "other"), lambda sizes: sizes.topics**2, known=("cosine",)),
+    "attention": Layout(("head",), lambda sizes: sizes.heads, per="layer"),
+    "attention_patterns": Layout(("head", "offset"), lambda sizes: sizes.heads * len(OFFSETS), per="layer"),
     "maps": Layout(("head",), lambda sizes: 1 + sizes.heads, exact=False, known=("kl", "kept", "kept_by_chance")),
 }
 """The same names as core.schema.ANALYSIS."""
 
-_FIRST_HEAD = {"confusion": 1, "redundancy": 1}
+_FIRST_HEAD = {"confusion": 1, "redundancy": 1, "attention": 1, "attention_patterns": 1}
 """The least ``head``, where it is not 0, the full embedding or all heads together."""
-_TEXTS = {"slicing": (HEADS, RANDOM), "split": SPLITS}
+_TEXTS = {"slicing": (HEADS, RANDOM), "split": SPLITS, "type": TYPES}
 _METHODS = ("full", "head", *POOLINGS)
 
 
 def check_rows(name: str, table: pa.Table, sizes: Sizes, remedy: str) -> None:
-    """Refuses a table with rows that are missing, twice there, or of documents, heads and stages that are not."""
+    """Refuses a table with rows that are missing, twice there, or of what the run does not have."""
     layout = LAYOUTS[name]
     wrong = _wrong_count(layout, table, sizes) or _wrong_values(name, layout, table, sizes)
     if wrong:
@@ -99,12 +110,12 @@ def check_rows(name: str, table: pa.Table, sizes: Sizes, remedy: str) -> None:
 
 
 def _wrong_count(layout: Layout, table: pa.Table, sizes: Sizes) -> str:
-    whole = layout.each(sizes) * len(sizes.stages)
+    whole = layout.each(sizes) * len(PER[layout.per](sizes))
     if layout.exact and len(table) != whole and (len(table) or not layout.may_lack(sizes)):
         return f"has {len(table):,} rows, not {whole:,}"
     if len(table) > whole:
         return f"has {len(table):,} rows, more than {whole:,}"
-    keys = ["stage", *layout.keys]
+    keys = [layout.per, *layout.keys]
     return "has rows twice" if len(table.select(keys).group_by(keys).aggregate([])) != len(table) else ""
 
 
@@ -118,8 +129,9 @@ def _wrong_values(name: str, layout: Layout, table: pa.Table, sizes: Sizes) -> s
         "position": (0, sizes.heads - 1),
         "rank": (1, sizes.topics),
         "samples": (0, 2**31),
+        "offset": (int(OFFSETS[0]), int(OFFSETS[-1])),
     }
-    allowed = {"stage": sizes.stages, **_TEXTS}
+    allowed = {**{key: values(sizes) for key, values in PER.items()}, **_TEXTS}
     if name == "topic_match":
         allowed |= {"within": WITHIN, "method": _METHODS}
     for column in table.column_names:

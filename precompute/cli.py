@@ -176,6 +176,29 @@ def _project(options: argparse.Namespace) -> int:
     return DONE
 
 
+def _attention(options: argparse.Namespace) -> int:
+    from transformers.utils import logging
+
+    from precompute import attention
+    from precompute.attention_config import AttentionConfig
+    from precompute.topic_vectors import TopicModel
+
+    logging.disable_progress_bar()
+    config = AttentionConfig(
+        cache=options.cache,
+        run=options.run,
+        documents=options.documents,
+        tokens=options.pattern_tokens,
+        seed=options.analysis_seed,
+        again=options.again,
+        model=TopicModel(options.model, options.device, options.trust_remote_code),
+    )
+    result = attention.run(config, _progress(options))
+    if not options.quiet:
+        print(printable(step_summary(options.run, "attention", result.manifest, result.skipped)), file=sys.stderr)
+    return DONE
+
+
 def _report(options: argparse.Namespace) -> int:
     from precompute.report import report
 
@@ -225,6 +248,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "label": _label,
     "analyse": _analyse,
     "project": _project,
+    "attention": _attention,
     "report": _report,
     "status": _status,
     "verify": _verify,

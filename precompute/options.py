@@ -18,6 +18,7 @@ from core.settings import setting
 from core.store import default_cache
 from core.topics import AUTO, LABELS, TOPIC_LISTS
 from core.tsne import LIMIT, METHODS, METRICS, MapConfig
+from precompute.attention_config import DOCUMENTS, TOKENS
 from precompute.label_config import Asking
 from precompute.label_sources import SOURCES
 from precompute.progress import PROGRESS
@@ -49,6 +50,11 @@ def parser() -> argparse.ArgumentParser:
         ),
         ("analyse", "head vectors to similarities, probes, profiles and all tables", (_analyse_options, _found_again)),
         ("project", "head vectors to maps", (_project_options,)),
+        (
+            "attention",
+            "what every head of every layer looks at, over a sample of documents",
+            (_attention_options, _found_again),
+        ),
     ):
         command = commands.add_parser(name, help=help_text, description=help_text)
         _common(command)
@@ -177,7 +183,7 @@ def _analyse_options(command: argparse.ArgumentParser) -> None:
 
 
 def _found_again(command: argparse.ArgumentParser) -> None:
-    """How ``label`` and ``analyse`` find the model that made the run, to embed the topics' names."""
+    """How later steps find the model that made the run again."""
     group = command.add_argument_group("model")
     group.add_argument("--model", help="the run's own model, if it is a folder (default: by its name)")
     group.add_argument("--device", default=setting("HEADSCOPE_DEVICE"), help=_DEVICE)
@@ -205,6 +211,22 @@ def _project_options(command: argparse.ArgumentParser) -> None:
         type=int,
         metavar="N",
         help="default: all, or 1 for up to 5,000 points; with 1 the map is the same every time",
+    )
+
+
+def _attention_options(command: argparse.ArgumentParser) -> None:
+    _again(command)
+    _seed(command)
+    group = command.add_argument_group("attention")
+    group.add_argument(
+        "--documents",
+        type=int,
+        default=DOCUMENTS,
+        metavar="N",
+        help=f"a sample of N documents, by topic (default: {DOCUMENTS})",
+    )
+    group.add_argument(
+        "--pattern-tokens", type=int, default=TOKENS, metavar="N", help=f"cut texts to N tokens (default: {TOKENS})"
     )
 
 

@@ -90,4 +90,12 @@ def _projected(run: str, manifest: Manifest) -> str:
     return line + "."
 
 
-_SUMMARIES = {"analyse": _analysed, "project": _projected}
+def _looked(run: str, manifest: Manifest) -> str:
+    step, shape = manifest.steps["attention"], manifest.shape
+    return (
+        f"{run}: attention of {shape.layers} layers × {shape.heads} heads in {step.counts['documents']:,} documents "
+        f"({step.counts['tokens']:,} tokens) in {clock(step.seconds)}."
+    )
+
+
+_SUMMARIES = {"analyse": _analysed, "project": _projected, "attention": _looked}

@@ -84,7 +84,10 @@ def not_analysed(state: RunState) -> None:
     st.code(f"python -m precompute analyse {state.run.name}", language="bash")
 
 
-MAKES = {"project": ("maps", ":material/scatter_plot:")}
+MAKES = {
+    "project": ("maps", ":material/scatter_plot:"),
+    "attention": ("figures of attention", ":material/visibility:"),
+}
 """What a step makes for its page, in a word, and the picture beside it."""
 
 

@@ -33,6 +33,17 @@ TERMS: dict[str, str] = {
     "vote": "Each head votes for the topic for which the document stands out most in it. For documents: its nearest "
     "one gets the head's whole weight, the next half of it, and so on.",
     "consensus": "What the full embedding says, and how many of the heads, each alone, say the same.",
+    "attention": "How a head divides its look from one token over all tokens that it may see: shares that add up to 1.",
+    "attention type": "What a head looks at, by written rules on its figures over a sample of documents; mixed where "
+    "none holds.",
+    "shuffled": "The baseline: what the same shares give if they fall on any of the tokens that may be seen. A causal "
+    "model sees only what came before.",
+    "sink": "Where heads rest that have nothing to do: in many models the text's first token.",
+    "delimiters": "Special tokens such as [CLS] and [SEP], punctuation and line breaks.",
+    "rare tokens": "The rarest tokens of the sampled documents, together at most a quarter of them; never delimiters "
+    "or a text's first token.",
+    "entropy": "How evenly a head divides its attention, as a share of what is possible: 0 all on one token, 1 all "
+    "alike. In whatever order, it is the same.",
     "role": "What a head does, by written rules on its figures; heads for which none holds have no role.",
 }
 

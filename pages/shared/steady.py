@@ -15,7 +15,8 @@ Read = TypeVar("Read")
 VECTORS = ("embed",)
 DOCUMENTS = ("embed", "label")
 FIGURES = ("embed", "label", "analyse", "project")
-"""The steps that decide vectors, documents, and all that is computed from them."""
+ATTENTION = ("embed", "attention")
+"""The steps that decide vectors, documents, all that is computed from them, and what heads look at."""
 
 
 def version_of(manifest: Manifest, steps: tuple[str, ...]) -> str:

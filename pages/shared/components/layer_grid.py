@@ -1,0 +1,152 @@
+"""A grid of layers by heads whose cells can be clicked: a Streamlit component, its other half is layer_grid.js.
+
+The cells are elements, not a canvas: a thousand of them are few, and a screen reader and the arrow keys find each one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+_CSS = """
+.hs-grid { font-family: var(--st-font, sans-serif); font-size: 13px; color: var(--st-text-color); position: relative; }
+.tools { display: flex; flex-wrap: wrap; gap: 6px 16px; align-items: center; margin-bottom: 8px; }
+.legend { flex: 1; display: flex; flex-wrap: wrap; gap: 4px 12px; align-items: center; font-size: 12.5px;
+  font-variant-numeric: tabular-nums; }
+.legend .kind { display: inline-flex; gap: 5px; align-items: center; }
+.legend i { width: 12px; height: 12px; border-radius: 3px;
+  box-shadow: 0 0 0 1px color-mix(in srgb, currentColor 22%, transparent); }
+.legend .scale { width: 132px; height: 10px; border-radius: 3px;
+  box-shadow: 0 0 0 1px color-mix(in srgb, currentColor 22%, transparent); }
+button { font: inherit; color: inherit; background: none; border: 1px solid var(--st-border-color, #8888);
+  border-radius: 7px; height: 28px; padding: 0 9px; font-size: 12.5px; font-weight: 600; cursor: pointer; }
+button:hover { border-color: var(--st-primary-color); color: var(--st-primary-color); }
+button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
+.frame { overflow-x: auto; padding: 3px; margin: -3px; }
+.grid { display: flex; flex-direction: column; gap: 2px; width: max-content; min-width: 100%; }
+.row { display: flex; gap: 2px; height: var(--tall); }
+.name { flex: none; width: var(--gutter); position: sticky; left: -3px; z-index: 1; text-align: right;
+  padding-right: 7px; box-sizing: border-box; line-height: var(--tall); white-space: nowrap; font-size: 11.5px;
+  font-variant-numeric: tabular-nums; background: var(--st-background-color); }
+.top { flex: 1 0 var(--least); max-width: 76px; text-align: center; font-size: 11.5px; line-height: var(--tall);
+  font-variant-numeric: tabular-nums; overflow: hidden; }
+.cell { flex: 1 0 var(--least); max-width: 76px; border-radius: 3px; cursor: pointer; text-align: center;
+  line-height: var(--tall); font-size: 10.5px; overflow: hidden; font-variant-numeric: tabular-nums; outline: none;
+  white-space: nowrap; user-select: none; box-sizing: border-box; }
+.cell.none { cursor: default;
+  background: repeating-linear-gradient(135deg, transparent 0 4px,
+    color-mix(in srgb, currentColor 14%, transparent) 4px 5px); }
+.parted { margin-left: 7px; }
+.cell:hover { box-shadow: inset 0 0 0 1.5px color-mix(in srgb, var(--st-text-color) 55%, transparent); }
+.cell[aria-selected="true"] { box-shadow: 0 0 0 1px var(--st-background-color), 0 0 0 3px var(--st-text-color); }
+.cell:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; z-index: 1; position: relative; }
+.tip { position: absolute; z-index: 3; max-width: min(300px, 100%); box-sizing: border-box; padding: 7px 10px;
+  pointer-events: none; background: var(--st-background-color); border: 1px solid var(--st-border-color, #8888);
+  border-radius: 8px; box-shadow: 0 4px 16px rgb(0 0 0 / .18); font-size: 12.5px; line-height: 1.4;
+  overflow-wrap: anywhere; }
+.tip[hidden] { display: none; }
+.tip div:first-child { font-weight: 650; }
+"""
+
+_mount = st.components.v2.component(
+    "headscope_layer_grid",
+    html='<div class="hs-grid"></div>',
+    css=_CSS,
+    js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """``colour`` as ``#RRGGBB``; ``label`` is said of the cell, a line a fact; ``text`` (three letters) is in it."""
+
+    colour: str
+    label: str
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """A legend of colours that each stand for something: ``(colour, name)``."""
+
+    kinds: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A legend of colours from one end to the other: ``stops`` are ``[share, colour]``, as Plotly has them."""
+
+    stops: Sequence[Sequence[Any]]
+    low: str
+    high: str
+
+
+@dataclass(frozen=True)
+class Grid:
+    """``cells[layer][head]``, layer 1 on top; None where there is nothing to show, and nothing to click."""
+
+    label: str
+    """What the grid shows, for those who cannot see it."""
+    rows: Sequence[str]
+    columns: Sequence[str]
+    cells: Sequence[Sequence[Cell | None]]
+    legend: Kinds | Scale
+    breaks: Sequence[int] = ()
+    """Columns (from 0) before which there is a gap: where a key/value group begins, for one."""
+    name: str = "layers"
+    """Of the picture, when it is saved."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A cell, by its row and column from 0."""
+
+    row: int
+    column: int
+
+
+def layer_grid(grid: Grid, key: str, mark: Place | None, on_pick: Callable[[Place], None]) -> None:
+    """Draws the grid with the cell at ``mark`` framed; ``on_pick`` gets the cell that is clicked or entered.
+
+    As in any callback, ``on_pick`` runs before the page does: it sets session state, and draws nothing.
+    """
+    legend = grid.legend
+    data: dict[str, Any] = {
+        "label": grid.label,
+        "name": grid.name,
+        "rows": list(grid.rows),
+        "columns": list(grid.columns),
+        "cells": [[None if one is None else [one.colour, one.text, one.label] for one in row] for row in grid.cells],
+        "kinds": [list(kind) for kind in legend.kinds] if isinstance(legend, Kinds) else None,
+        "scale": [list(stop) for stop in legend.stops] if isinstance(legend, Scale) else None,
+        "ends": [legend.low, legend.high] if isinstance(legend, Scale) else None,
+        "breaks": [int(column) for column in grid.breaks],
+    }
+    # The browser builds its cells again when the version changes; a new mark alone moves the frame.
+    data["version"] = hashlib.blake2b(json.dumps(data).encode(), digest_size=8).hexdigest()
+    data["mark"] = None if mark is None else [mark.row, mark.column]
+
+    def picked() -> None:
+        place = checked_place((st.session_state.get(key) or {}).get("pick"), grid, data["version"])
+        if place is not None:
+            on_pick(place)
+
+    _mount(key=key, data=data, on_pick_change=picked)
+
+
+def checked_place(given: Any, grid: Grid, version: str) -> Place | None:
+    """``given`` as the browser sent it, if this version of the grid has such a cell."""
+    if not isinstance(given, dict) or given.get("version") != version:
+        return None
+    row, column = given.get("row"), given.get("column")
+    if type(row) is not int or type(column) is not int:
+        return None
+    if not (0 <= row < len(grid.rows) and 0 <= column < len(grid.columns)) or grid.cells[row][column] is None:
+        return None
+    return Place(row, column)
