@@ -34,6 +34,7 @@ def show() -> None:
                 st.Page("pages/understand/stages.py", title="Stages", icon=":material/layers:"),
                 st.Page("pages/understand/topics.py", title="Topics", icon=":material/category:"),
                 st.Page("pages/understand/layers.py", title="Layers", icon=":material/stacked_line_chart:"),
+                st.Page("pages/understand/attention.py", title="Attention", icon=":material/visibility:"),
             ],
             "Use": [
                 st.Page("pages/use/your_document.py", title="Your document", icon=":material/upload_file:"),

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from core.attended import Attended, attention
+from core.attended import Attended, Matrix, attention, attention_matrix, pieces_of
+from core.attention_read import Keep, read_attention
 from core.batches import batches, pad
 from core.device import TOKEN_BUDGETS, choose_device, choose_precision, is_out_of_memory
 from core.errors import Mistake
@@ -209,6 +210,19 @@ class Embedder:
         with self._turn:
             weights = attention(self._extract, spans.ids, self.info.layers[-1] - 1)
         return Attended.of(text, spans, weights)
+
+    def attention_matrix(self, text: str, layer: int, at_most: int | None = None) -> Matrix:
+        """Where every head at ``layer`` (from 1) looks from every token; the model reads ``at_most`` tokens."""
+        index = self.info.shape.layer_index(layer)
+        spans = self._tokens.spans(text, self.info.prompt, at_most=at_most)
+        with self._turn:
+            weights = attention_matrix(self._extract, spans.ids, index)
+        return Matrix(pieces_of(text, spans), weights, spans.total)
+
+    def read_attention(self, ids: Sequence[int], keep: Keep) -> None:
+        """All layers' attention in one text's tokens, a layer at a time; see core/attention_read.py."""
+        with self._turn:
+            read_attention(self._extract, ids, range(self.info.shape.layers), keep)
 
     def _embed_batch(self, batch: list[int], ids: list[list[int]], result: Embedded) -> None:
         """One batch; where memory does not suffice, its halves, and later batches are no larger."""

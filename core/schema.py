@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.attention_measures import ENDS, MEASURES
 from core.errors import Mistake
 
 SCHEMA_VERSION = 1
@@ -348,6 +349,26 @@ ANALYSIS: dict[str, pa.Schema] = {
             *_figures("similarity"),
         ]
     ),
+    # Every layer and head, both from 1; see core/attention_measures.py. Null: impossible, as "next" in a causal model.
+    "attention": pa.schema(
+        [
+            _LAYER,
+            _HEAD,
+            *_figures(*(measure + end for measure in MEASURES for end in ENDS)),
+            pa.field("type", pa.string(), nullable=False),
+            pa.field("types", pa.list_(pa.string())),
+            pa.field("because", pa.string(), nullable=False),
+        ]
+    ),
+    # The average pattern: ``share`` of a head's attention at each distance, the first token's left out.
+    "attention_patterns": pa.schema(
+        [
+            _LAYER,
+            _HEAD,
+            pa.field("offset", pa.int16(), nullable=False),
+            *_figures("share", "shuffled"),
+        ]
+    ),
 }
 """``analysis/<name>.parquet``."""
 
@@ -374,6 +395,7 @@ MADE_BY: dict[str, tuple[str, ...]] = {
         "head_weights",
     ),
     "layers": ("layers", "layer_curves", "layer_profiles", "layer_topics", "layer_documents"),
+    "attention": ("attention", "attention_patterns"),
 }
 """The step that makes a table of ANALYSIS: ``python -m precompute STEP RUN``."""
 

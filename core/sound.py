@@ -9,6 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.attention_measures import OFFSETS
+from core.attention_types import TYPES
 from core.errors import Mistake
 from core.layer_measures import CURVES, MEASURES, SIDES, TO_READ
 from core.manifest import Manifest
@@ -52,7 +54,8 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Layout:
-    """``each(sizes)`` rows a stage, whole or, if ``may_lack``, none at all; ``at_most`` so many if not ``exact``.
+    """``each(sizes)`` rows ``per`` stage or layer, whole or, if ``may_lack``, none at all; at most so many if not
+    ``exact``.
 
     ``keys`` tell rows apart; with whole counts and keys in their ranges, every combination is there once.
     """
@@ -63,7 +66,14 @@ class Layout:
     may_lack: Callable[[Sizes], bool] = lambda sizes: False
     known: tuple[str, ...] = ()
     """Figures that are never missing."""
+    per: str = "stage"
+    """The first key, a row of PER: whose every value has ``each(sizes)`` rows."""
 
+
+PER: dict[str, Callable[[Sizes], tuple[int, ...]]] = {
+    "stage": lambda sizes: sizes.stages,
+    "layer": lambda sizes: tuple(range(1, sizes.layers + 1)),
+}
 
 _INTERVAL = ("low", "high", "chance")
 _WAYS = (*WAYS, CHANCE)
@@ -91,6 +101,8 @@ LAYOUTS: dict[str, Layout] = {
     "groups": Layout((), lambda sizes: 1, exact=False, known=("within", "between", "p")),
     "control": Layout(("measure",), lambda sizes: 50, exact=False),
     "topic_similarity": Layout(("topic", "other"), lambda sizes: sizes.topics**2, known=("cosine",)),
+    "attention": Layout(("head",), lambda sizes: sizes.heads, per="layer"),
+    "attention_patterns": Layout(("head", "offset"), lambda sizes: sizes.heads * len(OFFSETS), per="layer"),
     "maps": Layout(("head",), lambda sizes: 1 + sizes.heads, exact=False, known=("kl", "kept", "kept_by_chance")),
     "retrieval": Layout(
         ("task", "way", "metric", "k"),
@@ -130,9 +142,11 @@ LAYOUTS: dict[str, Layout] = {
 }
 """The same names as core.schema.ANALYSIS."""
 
-_FIRST_HEAD = {"confusion": 1, "redundancy": 1, "importance": 1, "head_weights": 1}
+_FIRST_HEAD = dict.fromkeys(
+    ("confusion", "redundancy", "importance", "head_weights", "attention", "attention_patterns"), 1
+)
 """The least ``head``, where it is not 0, the full embedding or all heads together."""
-_TEXTS = {"slicing": (HEADS, RANDOM), "split": SPLITS}
+_TEXTS = {"slicing": (HEADS, RANDOM), "split": SPLITS, "type": TYPES}
 _METHODS = ("full", "head", *POOLINGS)
 _RETRIEVAL = {
     "task": tuple(TASKS),
@@ -157,7 +171,7 @@ def _cells(sizes: Sizes) -> int:
 
 
 def check_rows(name: str, table: pa.Table, sizes: Sizes, remedy: str) -> None:
-    """Refuses a table with rows that are missing, twice there, or of documents, heads and stages that are not."""
+    """Refuses a table with rows that are missing, twice there, or of what the run does not have."""
     layout = LAYOUTS[name]
     wrong = _wrong_count(layout, table, sizes) or _wrong_values(name, layout, table, sizes)
     if wrong:
@@ -165,12 +179,12 @@ def check_rows(name: str, table: pa.Table, sizes: Sizes, remedy: str) -> None:
 
 
 def _wrong_count(layout: Layout, table: pa.Table, sizes: Sizes) -> str:
-    whole = layout.each(sizes) * len(sizes.stages)
+    whole = layout.each(sizes) * len(PER[layout.per](sizes))
     if layout.exact and len(table) != whole and (len(table) or not layout.may_lack(sizes)):
         return f"has {len(table):,} rows, not {whole:,}"
     if len(table) > whole:
         return f"has {len(table):,} rows, more than {whole:,}"
-    keys = ["stage", *layout.keys]
+    keys = [layout.per, *layout.keys]
     return "has rows twice" if len(table.select(keys).group_by(keys).aggregate([])) != len(table) else ""
 
 
@@ -191,8 +205,10 @@ def _wrong_values(name: str, layout: Layout, table: pa.Table, sizes: Sizes) -> s
         "aspects": (1, 2**15),
         "layer": (1, sizes.layers),
         "place": (1, TO_READ),
+        "offset": (int(OFFSETS[0]), int(OFFSETS[-1])),
     }
-    allowed = {"stage": sizes.stages, **_TEXTS, **_RETRIEVAL, **_OWN_TEXTS.get(name, {})}
+    by_size = {key: values(sizes) for key, values in PER.items()}
+    allowed = {**by_size, **_TEXTS, **_RETRIEVAL, **_OWN_TEXTS.get(name, {})}
     for column in table.column_names:
         values = table[column].drop_null()
         if not len(values):

@@ -79,8 +79,13 @@ class Tokens:
             ids.append(self._cut(text_ids))
         return Encoded(ids, totals)
 
-    def spans(self, text: str, prompt: str = "", whole: bool = False) -> Spans:
-        """The tokens of one text with their characters; ``whole`` leaves them uncut."""
+    @property
+    def special_ids(self) -> frozenset[int]:
+        """The ids that stand for no text, as [SEP] does."""
+        return frozenset(self._tokenizer.all_special_ids)
+
+    def spans(self, text: str, prompt: str = "", whole: bool = False, at_most: int | None = None) -> Spans:
+        """The tokens of one text with their characters; ``whole`` leaves them uncut, ``at_most`` cuts them shorter."""
         fast = bool(getattr(self._tokenizer, "is_fast", False))
         found = self._tokenizer(
             prompt + text,
@@ -107,8 +112,9 @@ class Tokens:
         total = len(ids)
         if not ids:
             ids, special, characters = [self.pad], [True], [None]
-        if total > self.max_tokens and not whole:
-            kept = self.max_tokens - len(self.end)
+        longest = self.max_tokens if at_most is None else min(self.max_tokens, at_most)
+        if total > longest and not whole:
+            kept = max(1, longest - len(self.end))
             end = total - len(self.end)
             ids, special, characters = (
                 ids[:kept] + self.end,

@@ -15,7 +15,7 @@ from core.labels import ZERO_SHOT
 from core.settings import read_settings, unknown_settings
 from core.store import Run, open_run
 from core.terminal import printable, printable_json
-from precompute.options import COLUMNS, DONE, FAILED, MISTAKE, parser
+from precompute.options import COLUMNS, DONE, FAILED, MISTAKE, MORE, parser
 from precompute.progress import PROGRESS, Progress
 from precompute.summary import label_summary, step_summary
 
@@ -214,7 +214,7 @@ def _layers(options: argparse.Namespace) -> int:
     config = layers.LayersConfig(
         cache=options.cache,
         run=options.run,
-        documents=options.documents,
+        documents=options.documents or layers.LayersConfig.documents,
         topics=options.topics,
         centre=options.centre,
         seed=options.analysis_seed,
@@ -224,6 +224,29 @@ def _layers(options: argparse.Namespace) -> int:
     result = layers.run(config, _progress(options))
     if not options.quiet:
         print(printable(step_summary(options.run, "layers", result.manifest, result.skipped)), file=sys.stderr)
+    return DONE
+
+
+def _attention(options: argparse.Namespace) -> int:
+    from transformers.utils import logging
+
+    from precompute import attention
+    from precompute.attention_config import AttentionConfig
+    from precompute.topic_vectors import TopicModel
+
+    logging.disable_progress_bar()
+    config = AttentionConfig(
+        cache=options.cache,
+        run=options.run,
+        documents=options.documents or AttentionConfig.documents,
+        tokens=options.pattern_tokens,
+        seed=options.analysis_seed,
+        again=options.again,
+        model=TopicModel(options.model, options.device, options.trust_remote_code),
+    )
+    result = attention.run(config, _progress(options))
+    if not options.quiet:
+        print(printable(step_summary(options.run, "attention", result.manifest, result.skipped)), file=sys.stderr)
     return DONE
 
 
@@ -245,7 +268,18 @@ def _all(options: argparse.Namespace) -> int:
     with working_on(Run(options.cache, options.run), "all"):
         for step in STEPS:
             COMMANDS[step](options)
-    return DONE
+        left_out = [step for step in MORE if step not in options.without and not _made(step, options)]
+    return MISTAKE if left_out else DONE
+
+
+def _made(step: str, options: argparse.Namespace) -> bool:
+    """What one of these steps cannot do is told, and keeps no other from being done."""
+    try:
+        COMMANDS[step](options)
+    except Mistake as mistake:
+        _say([f"'{step}' is left out. {sentence}" for sentence in mistake.sentences])
+        return False
+    return True
 
 
 def _status(options: argparse.Namespace) -> int:
@@ -270,8 +304,8 @@ def _verify(options: argparse.Namespace) -> int:
     return DONE
 
 
-STEPS = ("embed", "label", "analyse", "project", "retrieve")
-"""What ``all`` does, in order; a step whose inputs have not changed says so and is skipped."""
+STEPS = ("embed", "label", "analyse", "project")
+"""What ``all`` does, in order, and then MORE; a step whose inputs have not changed says so and is skipped."""
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "all": _all,
@@ -281,6 +315,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "project": _project,
     "retrieve": _retrieve,
     "layers": _layers,
+    "attention": _attention,
     "report": _report,
     "status": _status,
     "verify": _verify,

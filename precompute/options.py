@@ -11,7 +11,7 @@ from core.batches import PADDING_SIDES
 from core.device import PRECISIONS
 from core.errors import listed
 from core.labels import WORDS
-from core.layer_measures import DOCUMENTS
+from core.layer_measures import DOCUMENTS as SWEPT
 from core.pooling import POOLINGS
 from core.presets import DEFAULT_MODEL, PRESETS
 from core.probe import SAMPLES
@@ -21,11 +21,15 @@ from core.store import default_cache
 from core.tasks import QUERIES
 from core.topics import AUTO, LABELS, TOPIC_LISTS
 from core.tsne import LIMIT, METHODS, METRICS, MapConfig
+from precompute.attention_config import DOCUMENTS as LOOKED_AT
+from precompute.attention_config import TOKENS
 from precompute.label_config import Asking
 from precompute.label_sources import SOURCES
 from precompute.progress import PROGRESS
 
 DONE, FAILED, MISTAKE = 0, 1, 2
+MORE = ("retrieve", "layers", "attention")
+"""Steps that no other step needs."""
 COLUMNS = ("text", "id", "title", "url", "topic")
 _DEVICE = "cuda, mps, cpu (default: HEADSCOPE_DEVICE, or the best there is)"
 
@@ -49,6 +53,7 @@ def parser() -> argparse.ArgumentParser:
                 _analyse_options,
                 _project_options,
                 _retrieve_options,
+                _without,
             ),
         ),
         ("embed", "documents to head vectors at three stages", (_source_options, _model_options)),
@@ -65,6 +70,11 @@ def parser() -> argparse.ArgumentParser:
             (_retrieve_options, _found_again),
         ),
         ("layers", "every layer of a sample: where in depth the structure is", (_layers_options, _found_again)),
+        (
+            "attention",
+            "what every head of every layer looks at, over a sample of documents",
+            (_attention_options, _found_again),
+        ),
     ):
         command = commands.add_parser(name, help=help_text, description=help_text)
         _common(command)
@@ -204,16 +214,16 @@ def _layers_options(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--documents",
         type=int,
-        default=DOCUMENTS,
+        default=SWEPT,
         metavar="N",
-        help=f"a sample of N documents, by topic (default: {DOCUMENTS})",
+        help=f"a sample of N documents, by topic (default: {SWEPT})",
     )
     if command.get_default("centre") is None:
         _centre(group)
 
 
 def _found_again(command: argparse.ArgumentParser) -> None:
-    """How later steps find the model that made the run, to embed names of topics and queries."""
+    """How later steps find the model that made the run again."""
     group = command.add_argument_group("model")
     group.add_argument("--model", help="the run's own model, if it is a folder (default: by its name)")
     group.add_argument("--device", default=setting("HEADSCOPE_DEVICE"), help=_DEVICE)
@@ -269,6 +279,35 @@ def _retrieve_options(command: argparse.ArgumentParser) -> None:
         default=QUERIES,
         metavar="N",
         help=f"documents that are taken as queries to judge by topics (default: {QUERIES})",
+    )
+
+
+def _without(command: argparse.ArgumentParser) -> None:
+    """Of ``all``: steps that are started alone otherwise, with options of their own."""
+    command.add_argument(
+        "--without",
+        nargs="+",
+        choices=MORE,
+        default=[],
+        metavar="STEP",
+        help=f"leave out one of the steps that no other needs: {listed(MORE)}",
+    )
+    command.set_defaults(documents=None, pattern_tokens=TOKENS)
+
+
+def _attention_options(command: argparse.ArgumentParser) -> None:
+    _again(command)
+    _seed(command)
+    group = command.add_argument_group("attention")
+    group.add_argument(
+        "--documents",
+        type=int,
+        default=LOOKED_AT,
+        metavar="N",
+        help=f"a sample of N documents, by topic (default: {LOOKED_AT})",
+    )
+    group.add_argument(
+        "--pattern-tokens", type=int, default=TOKENS, metavar="N", help=f"cut texts to N tokens (default: {TOKENS})"
     )
 
 

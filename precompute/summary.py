@@ -119,4 +119,18 @@ def _swept(run: str, manifest: Manifest) -> str:
     return line
 
 
-_SUMMARIES = {"analyse": _analysed, "project": _projected, "retrieve": _retrieved, "layers": _swept}
+def _looked(run: str, manifest: Manifest) -> str:
+    step, shape = manifest.steps["attention"], manifest.shape
+    return (
+        f"{run}: attention of {shape.layers} layers × {shape.heads} heads in {step.counts['documents']:,} documents "
+        f"({step.counts['tokens']:,} tokens) in {clock(step.seconds)}."
+    )
+
+
+_SUMMARIES = {
+    "analyse": _analysed,
+    "project": _projected,
+    "retrieve": _retrieved,
+    "layers": _swept,
+    "attention": _looked,
+}

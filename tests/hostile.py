@@ -77,6 +77,7 @@ def write_hostile(cache: Path, name: str = "hostile") -> Run:
     analyse.run(analyse.AnalyseConfig(cache, name, model=PlantedTopics(SHAPE, planted)))
     project.run(ProjectConfig(cache, name, iterations=30))
     layers.run(layers.LayersConfig(cache, name, model=PlantedLayers(_layers)))
+    _attention(run)
     _answers(run, labels, names)
     return run
 
@@ -97,3 +98,22 @@ def _answers(run: Run, labels: list[str], names: list[str]) -> None:
     manifest = run.manifest()
     step = Step("labels", "done", "2026-01-01", "2026-01-01", options={"source": "column", "model": TEXTS[0]})
     run.write_manifest(manifest.with_step("label", step))
+
+
+def _attention(run: Run) -> None:
+    """What heads look at, of noise: the run's model is none that could be asked."""
+    from core.attention_measures import measured
+    from core.schema import ANALYSIS
+    from precompute.attention_tables import Collected, attention_rows, pattern_rows
+    from precompute.step import as_table
+
+    collected, chance = Collected(SHAPE), np.random.default_rng(0)
+    for _ in range(4):
+        weights = chance.dirichlet(np.ones(12), size=(SHAPE.layers, SHAPE.heads, 12))
+        collected.add([measured(layer, np.arange(12) % 5 == 1, np.arange(12) % 4 == 2) for layer in weights])
+    rows = attention_rows(collected, seed=0)
+    rows["because"], rows["types"] = [TEXTS[0]] * len(rows["head"]), [[TEXTS[1], TEXTS[2]]] * len(rows["head"])
+    for name, made in (("attention", rows), ("attention_patterns", pattern_rows(collected))):
+        write_table(run.analysis_path(name), as_table(made, ANALYSIS[name]), "attention")
+    step = Step("attention", "done", "2026-01-01", "2026-01-01", counts={"documents": 4, "tokens": 48})
+    run.write_manifest(run.manifest().with_step("attention", step))

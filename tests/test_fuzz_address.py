@@ -26,7 +26,7 @@ PAGES = [str(path.relative_to(ROOT)) for folder in ("explore", "understand", "us
 NAMES = (
     *("run", "stage", "head", "doc", "beside", "beside_head", "view", "linked", "heads", "area", "colour", "camera"),
     *("layout", "words", "t", "size", "sort", "stages", "range", "panel", "block", "groups", "label", "mismatch"),
-    *("measure", "split", "find"),
+    *("measure", "split", "find", "layer", "type", "text", "token"),
 )
 HOSTILE = (
     *(text[:400] for text in TEXTS),
@@ -114,7 +114,7 @@ def test_no_address_brings_a_page_down_or_opens_what_is_not_ours(cache: Path) ->
         assert not app.exception, (page, query)
 
     holds()
-    assert len(PAGES) == 7
+    assert len(PAGES) == 8
     ours = [
         cache,
         ROOT,

@@ -16,6 +16,7 @@ from core.stages import STAGES
 from pages.explore.head_profile_figures import GRID, bars
 from pages.explore.head_profile_parts import LINKED, Shown, evidence
 from pages.shared import show
+from pages.shared.attention import attention_badge, types_here
 from pages.shared.beside import other_run
 from pages.shared.circular import circular_mark
 from pages.shared.data import RunState, labels, own_similarity, tables, topics
@@ -57,6 +58,7 @@ def alike(shown: Shown) -> None:
 
 
 def _linked(shown: Shown, key: str, heads: Sequence[int], pairs: dict[int, Row]) -> None:
+    types = types_here(shown.state)
     with st.container(horizontal=True, gap="small", key=key):
         for head in heads:
             with st.container(border=True, width=212, height="stretch", gap=None):
@@ -64,6 +66,7 @@ def _linked(shown: Shown, key: str, heads: Sequence[int], pairs: dict[int, Row])
                 row = pairs.get(head, {})
                 said = interval(row, "cka")
                 st.caption(plain(f"CKA {number(row.get('cka'))}" + (f" ({said})" if said else "")))
+                attention_badge(types.get(head))
 
 
 def _link(head: int, role: str | None = None) -> None:
@@ -157,6 +160,7 @@ def gallery(state: RunState, found: Tables, stage: int) -> None:
 
 
 def _group(state: RunState, found: Tables, stage: int, rows: list[Row], gaps: dict[int, ByTopic], key: str) -> None:
+    types = types_here(state)
     limit = max((float(np.abs(one.gap).max(initial=0)) for one in gaps.values()), default=0.0)
     with st.container(horizontal=True, gap="small", key=f"grid-{key}"):
         for row in rows:
@@ -165,6 +169,7 @@ def _group(state: RunState, found: Tables, stage: int, rows: list[Row], gaps: di
                 if row["head"] in gaps:
                     st.html(_bars(gaps[row["head"]], topics(state).names, limit))
                 st.caption(plain(_line(found, stage, row)))
+                attention_badge(types.get(row["head"]))
 
 
 def _bars(found: ByTopic, names: tuple[str, ...], limit: float) -> str:

@@ -9,6 +9,7 @@ from pages.explore.head_profile_parts import (
     arrive,
     figures,
     head_control,
+    looks,
     reading,
     role,
     topics_followed,
@@ -40,6 +41,7 @@ def profile(state: RunState) -> None:
     else:
         st.subheader(f"Head {head}")
         no_labels("What a head does with topics")
+        looks(shown)
     figures(shown)
     if found.labelled:
         left, right = st.columns(2, gap="large")

@@ -14,6 +14,7 @@ from core.roles import RULES, Evidence
 from core.slices import HEADS
 from pages.explore.head_profile_figures import GRID, MOST, gaps_figure
 from pages.shared import show
+from pages.shared.attention import evidence_of, types_here
 from pages.shared.cards import Card, cards
 from pages.shared.circular import circular_mark, circular_notice
 from pages.shared.components.step_keys import step_keys
@@ -118,6 +119,20 @@ def role(shown: Shown) -> None:
         for other in (row.get("roles") or [])[1:]:
             st.markdown(f"**Also {plain(other)}** – {plain(evidence(row, other))}")
             st.caption(plain(RULES[other].sentence if other in RULES else ""))
+        looks(shown)
+
+
+def looks(shown: Shown) -> None:
+    """What the head looks at, where that is known: the same at every stage, for attention comes before them all."""
+    row = types_here(shown.state).get(shown.head)
+    if row is None:
+        return
+    said = evidence_of(row, row["type"]).removeprefix("no rule holds: ")
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f"**Attention: {plain(row['type'])}** – {plain(said)}", help=why("attention type", "shuffled"))
+        layer = {} if shown.head == 1 else {"head": str(shown.head)}
+        kept = {name: value for name, value in st.query_params.items() if name == "run"}
+        st.page_link("pages/understand/attention.py", label="Look closer", query_params={**kept, **layer})
 
 
 def evidence(row: Row, name: str | None) -> str:

@@ -19,7 +19,7 @@ from core.report import Tables, read_tables
 from core.results import Topics, labels_of, read_analysis, read_map, read_own_similarity, read_topics
 from core.stages import split_heads
 from core.store import Run, default_cache, open_run, run_names
-from pages.shared.steady import DOCUMENTS, FIGURES, RETRIEVAL, VECTORS, steady, version_of
+from pages.shared.steady import ATTENTION, DOCUMENTS, FIGURES, RETRIEVAL, VECTORS, steady, version_of
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,11 @@ class RunState:
     def retrieval_version(self) -> str:
         """Changes whenever the labels, the queries or what heads find do."""
         return self._version(*RETRIEVAL)
+
+    @property
+    def attention_version(self) -> str:
+        """Changes whenever what the heads look at does."""
+        return self._version(*ATTENTION)
 
     @property
     def outdated(self) -> bool:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 import numpy as np
 import streamlit as st
 
-from core.attended import Attended
+from core.attended import Attended, Matrix
 from core.chunks import Chunk, Reach, chunks, reach
 from core.errors import Mistake
 from core.manifest import Manifest
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 SECONDS = 120.0
 """A document's time limit, from when the model is loaded and it is its turn."""
 MOST_CHUNKS = 64
+MOST_TOKENS = 128
+"""Of a matrix of attention: more could not be told apart, and every session keeps its own."""
 _MOST_MODELS = 2
 _MOST_KEPT = 24
 """Results of a session that are kept; the oldest go."""
@@ -150,6 +152,20 @@ def attended(state: RunState, text: str) -> Attended | None:
         return model.attended(text)
 
     return _result("attended", state, text, work)
+
+
+def attention_matrix(state: RunState, text: str, layer: int) -> Matrix | None:
+    """Where each head of a layer looks from every token of the text's beginning; None while that is not there yet."""
+    manifest = state.manifest
+    assert manifest is not None
+
+    def work(ticket: Ticket[Matrix]) -> Matrix:
+        model = office().model(manifest, ticket)
+        ticket.check("Asking the heads where they look …")
+        found = model.attention_matrix(text, layer, MOST_TOKENS)
+        return replace(found, weights=found.weights.astype(np.float16))
+
+    return _result(f"attention at layer {layer}", state, text, work)
 
 
 def attended_already(state: RunState, text: str) -> Attended | None:

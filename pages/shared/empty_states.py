@@ -88,6 +88,7 @@ MAKES = {
     "project": ("maps", ":material/scatter_plot:"),
     "retrieve": ("measurements of retrieval", ":material/manage_search:"),
     "layers": ("figures of its layers", ":material/stacked_line_chart:"),
+    "attention": ("figures of attention", ":material/visibility:"),
 }
 """What a step makes for its page, in a word, and the picture beside it."""
 

@@ -35,6 +35,17 @@ TERMS: dict[str, str] = {
     "consensus": "What the full embedding says, and how many of the heads, each alone, say the same.",
     "layer": "One of the blocks that a text goes through, one after the other: attention, then a network that works on "
     "each token by itself.",
+    "attention": "How a head divides its look from one token over all tokens that it may see: shares that add up to 1.",
+    "attention type": "What a head looks at, by written rules on its figures over a sample of documents; mixed where "
+    "none holds.",
+    "shuffled": "The baseline: what the same shares give if they fall on any of the tokens that may be seen. A causal "
+    "model sees only what came before.",
+    "sink": "Where heads rest that have nothing to do: in many models the text's first token.",
+    "delimiters": "Special tokens such as [CLS] and [SEP], punctuation and line breaks.",
+    "rare tokens": "The rarest tokens of the sampled documents, together at most a quarter of them; never delimiters "
+    "or a text's first token.",
+    "entropy": "How evenly a head divides its attention, as a share of what is possible: 0 all on one token, 1 all "
+    "alike. In whatever order, it is the same.",
     "role": "What a head does, by written rules on its figures; heads for which none holds have no role.",
 }
 

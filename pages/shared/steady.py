@@ -18,7 +18,8 @@ FIGURES = ("embed", "label", "analyse", "project")
 """The steps that decide vectors, documents, and all that is computed from them."""
 RETRIEVAL = ("embed", "label", "analyse", "retrieve")
 LAYERS = ("embed", "label", "layers")
-"""The same for what heads find, and for the layer sweep, which no other figure is made from."""
+ATTENTION = ("embed", "attention")
+"""The same for what heads find, for the layer sweep, and for what heads look at."""
 
 
 def version_of(manifest: Manifest, steps: tuple[str, ...]) -> str:

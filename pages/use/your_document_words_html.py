@@ -22,6 +22,7 @@ STYLE = f"""
 .hs-words small {{ font-size: .68em; opacity: .75; border: 1px solid color-mix(in srgb, currentColor 35%, transparent);
   border-radius: .25rem; padding: .05rem .25rem; margin: 0 .15rem; white-space: nowrap;
   background: color-mix(in srgb, {SHADE} calc(var(--s) * 1%), transparent); }}
+.hs-words .hs-from {{ outline: 2px solid currentColor; outline-offset: 1px; opacity: 1; }}
 .hs-words i {{ opacity: .5; font-style: normal; }}
 .hs-legend {{ display: flex; align-items: center; gap: .5rem; font-size: .85em; flex-wrap: wrap;
   margin-bottom: .4rem; }}
@@ -39,25 +40,28 @@ class Run:
     text: str
     share: float | None
     special: bool = False
+    chosen: bool = False
+    """Whether it is the token that the attention comes from."""
 
 
-def runs(text: str, found: Attended, head: int) -> list[Run]:
-    """The text from its first to its last token in runs; ``head`` from 1.
+def runs(text: str, found: Attended, head: int, chosen: int | None = None) -> list[Run]:
+    """The text from its first to its last token in runs; ``head`` from 1, the ``chosen`` token from 0.
 
     Tokens of the same characters (an emoji may be four) become one run with the sum of their shares.
     """
     result: list[Run] = []
     end = 0
-    for piece, share in zip(found.pieces, found.weights[head - 1].tolist(), strict=True):
+    for number, (piece, share) in enumerate(zip(found.pieces, found.weights[head - 1].tolist(), strict=True)):
+        mine = number == chosen
         if piece.special or piece.start is None or piece.end is None:
-            result.append(Run(piece.text, share, piece.special))
+            result.append(Run(piece.text, share, piece.special, mine))
         elif piece.end <= end and result and result[-1].share is not None and not result[-1].special:
-            result[-1] = Run(result[-1].text, (result[-1].share or 0.0) + share)
+            result[-1] = Run(result[-1].text, (result[-1].share or 0.0) + share, chosen=mine or result[-1].chosen)
         else:
             start = max(piece.start, end)
             if start > end:
                 result.append(Run(text[end:start], None))
-            result.append(Run(text[start : piece.end], share))
+            result.append(Run(text[start : piece.end], share, chosen=mine))
             end = piece.end
     return result
 
@@ -68,9 +72,9 @@ def cut_off(text: str, found: Attended) -> str:
     return text[max(ends) :] if ends else ""
 
 
-def words_html(text: str, found: Attended, head: int, most_cut: int = 600) -> str:
-    """The shaded text with a legend."""
-    stretches = runs(text, found, head)
+def words_html(text: str, found: Attended, head: int, most_cut: int = 600, chosen: int | None = None) -> str:
+    """The shaded text with a legend; the ``chosen`` token (from 0) is framed."""
+    stretches = runs(text, found, head, chosen)
     strongest, beyond = scale_end(stretches)
     parts = []
     for run in stretches:
@@ -81,7 +85,8 @@ def words_html(text: str, found: Attended, head: int, most_cut: int = 600) -> st
         step = round(STEPS * min(1.0, run.share / strongest))
         traced = run.special or any(piece.start is not None for piece in found.pieces)
         parts.append(
-            f'<{tag} style="--s:{step}" title="{run.share:.1%}">{safe(run.text)}</{tag}>' + ("" if traced else " ")
+            f'<{tag}{" class=hs-from" if run.chosen else ""} style="--s:{step}" title="{run.share:.1%}">'
+            f"{safe(run.text)}</{tag}>" + ("" if traced else " ")
         )
     rest = cut_off(text, found).rstrip()
     if rest:
