@@ -214,7 +214,7 @@ def _layers(options: argparse.Namespace) -> int:
     config = layers.LayersConfig(
         cache=options.cache,
         run=options.run,
-        documents=options.documents or layers.LayersConfig.documents,
+        documents=layers.LayersConfig.documents if options.documents is None else options.documents,
         topics=options.topics,
         centre=options.centre,
         seed=options.analysis_seed,
@@ -238,7 +238,7 @@ def _attention(options: argparse.Namespace) -> int:
     config = AttentionConfig(
         cache=options.cache,
         run=options.run,
-        documents=options.documents or AttentionConfig.documents,
+        documents=AttentionConfig.documents if options.documents is None else options.documents,
         tokens=options.pattern_tokens,
         seed=options.analysis_seed,
         again=options.again,
