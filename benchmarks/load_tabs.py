@@ -18,7 +18,8 @@ from playwright.sync_api import Error, Page, WebSocket
 from benchmarks.app_browser import chromium, fresh_page, settle
 from benchmarks.load_client import Seen
 
-PATHS = ("", "head_map", "heat_map", "head_profile", "stages", "topics", "your_document")
+_EXPLORE, _UNDERSTAND = ("", "head_map", "heat_map", "head_profile"), ("stages", "topics", "layers", "attention")
+PATHS = (*_EXPLORE, *_UNDERSTAND, "your_document", "retrieval_lab")
 
 
 @dataclass

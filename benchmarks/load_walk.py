@@ -91,6 +91,17 @@ async def topics(walker: Walker) -> None:
     await walker.pick("Label")
 
 
+async def depth(walker: Walker) -> None:
+    """What a run has of them, or how it would be made."""
+    await walker.turn("layers")
+    await walker.turn("attention")
+
+
+async def retrieval_lab(walker: Walker) -> None:
+    await walker.turn("retrieval_lab", query=walker.chance.randint(1, 20), stage=walker.chance.randint(1, 3))
+    await walker.turn("retrieval_lab", mix=f"1-{walker.chance.randint(2, 9)}")
+
+
 async def blank_document(walker: Walker) -> None:
     await walker.turn("your_document")
 
@@ -116,6 +127,8 @@ PAGES: dict[str, Step] = {
     "head profile": head_profile,
     "stages": stages,
     "topics": topics,
+    "layers, attention": depth,
+    "retrieval lab": retrieval_lab,
 }
 WITHOUT_MODEL: dict[str, Step] = PAGES | {"your document, blank": blank_document}
 DOCUMENT = "your document"

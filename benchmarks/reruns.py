@@ -62,6 +62,8 @@ CASES = {
     "Stages: another document": Case("understand/stages", ({"doc": "7"}, {"doc": "88"})),
     "Topics": Case("understand/topics"),
     "Topics: another stage": Case("understand/topics", ({"stage": "1"}, {"stage": "3"})),
+    "Retrieval lab: a head is switched": Case("use/retrieval_lab", ({"mix": "1-30"}, {"mix": "1-31"})),
+    "Retrieval lab: another document": Case("use/retrieval_lab", ({"query": "7"}, {"query": "88"})),
     "Topics: another label": Case("understand/topics", tuple({"label": topic} for topic in list(merged())[:2])),
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -93,8 +93,9 @@ def _check_counts(path: Path, found: pq.FileMetaData, wanted: pa.Schema, rebuild
     groups = [found.row_group(at) for at in range(min(found.num_row_groups, _MOST_GROUPS))]
     if sum(group.num_rows for group in groups) != found.num_rows or any(group.num_rows < 0 for group in groups):
         raise damaged(path, rebuild)
+    lists = {field.name for field in wanted if pa.types.is_list(field.type)}
     claimed = sum(
-        max(0, group.column(at).total_uncompressed_size, _LEAST * group.column(at).num_values)
+        max(0, group.column(at).total_uncompressed_size, _LEAST * _values_of_list(group.column(at), lists))
         for group in groups
         for at in range(group.num_columns)
         if group.column(at).path_in_schema.split(".")[0] in wanted.names
@@ -102,6 +103,11 @@ def _check_counts(path: Path, found: pq.FileMetaData, wanted: pa.Schema, rebuild
     needed = max(claimed, found.num_rows * sum(_width(field.type) for field in wanted))
     if needed > _most(path):
         raise _too_large(path, rebuild, needed)
+
+
+def _values_of_list(column: pq.ColumnChunkMetaData, lists: Collection[str]) -> int:
+    """How many values its rows have together, where a row may have any number of them."""
+    return int(column.num_values) if column.path_in_schema.split(".")[0] in lists else 0
 
 
 def _most(path: Path) -> int:

@@ -41,9 +41,9 @@ SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
 
 
 def write_hostile(cache: Path, name: str = "hostile") -> Run:
-    """Forty-two documents in six topics, with figures, maps, layers, and two sources of labels."""
+    """Forty-two documents in six topics, with figures, maps, layers, judged heads, and two sources of labels."""
     from benchmarks.synthetic import PlantedLayers, PlantedTopics, write_run
-    from precompute import analyse, layers, project
+    from precompute import analyse, layers, project, retrieve
     from precompute.project_config import ProjectConfig
 
     count, names = 42, [TEXTS[at] for at in (0, 2, 4, 8, 14, 17)]
@@ -77,6 +77,7 @@ def write_hostile(cache: Path, name: str = "hostile") -> Run:
     analyse.run(analyse.AnalyseConfig(cache, name, model=PlantedTopics(SHAPE, planted)))
     project.run(ProjectConfig(cache, name, iterations=30))
     layers.run(layers.LayersConfig(cache, name, model=PlantedLayers(_layers)))
+    retrieve.run(retrieve.RetrieveConfig(cache, name, limit=12))
     _attention(run)
     _answers(run, labels, names)
     return run

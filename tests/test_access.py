@@ -139,7 +139,7 @@ def test_every_page_asks_for_the_login(secrets: Path, planted_cache: Path, monke
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
     pages = sorted(path for room in ("explore", "understand", "use") for path in ROOT.glob(f"pages/{room}/*.py"))
     pages = [path for path in pages if f'st.Page("{path.relative_to(ROOT)}"' in (ROOT / "app.py").read_text()]
-    assert len(pages) == 7
+    assert len(pages) == 10
     for path in pages:
         app.switch_page(str(path.relative_to(ROOT))).run()
         assert [button.label for button in app.button] == ["Sign in"]

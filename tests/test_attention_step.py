@@ -135,7 +135,7 @@ def test_the_command_says_what_it_did(made: AttentionConfig, command: Callable[.
     [
         ("attention", lambda rows: rows[:-1], "has 7 rows, not 8"),
         ("attention", lambda rows: [*rows[:-1], rows[0]], "has rows twice"),
-        ("attention", lambda rows: [{**rows[0], "layer": 3}, *rows[1:]], "has a 'layer' that is not known"),
+        ("attention", lambda rows: [{**rows[0], "layer": 3}, *rows[1:]], "has a 'layer' that is not 1 to 2"),
         ("attention", lambda rows: [{**rows[0], "head": 0}, *rows[1:]], "has a 'head' that is not 1 to 4"),
         ("attention", lambda rows: [{**rows[0], "type": "<b>"}, *rows[1:]], "has a 'type' that is not known"),
         ("attention", lambda rows: [{**rows[0], "first": float("inf")}, *rows[1:]], "that is not finite"),
@@ -153,7 +153,7 @@ def test_rows_that_cannot_be_are_refused(table: str, change: Callable[..., Any],
         for head in (1, 2, 3, 4)
         for place in places
     ]
-    sizes = Sizes((1,), (1, 2), 5, shape.heads, 0, 0)
+    sizes = Sizes((1,), 5, shape.heads, 0, 0, layers=2)
     check_rows(table, pa.Table.from_pylist(rows, schema=ANALYSIS[table]), sizes, "x")
     with pytest.raises(Mistake, match=sentence):
         check_rows(table, pa.Table.from_pylist(change(rows), schema=ANALYSIS[table]), sizes, "x")

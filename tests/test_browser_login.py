@@ -17,7 +17,8 @@ from conftest import ROOT, SLOW, free_port, settle
 from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.browser
-PAGES = ("", "head_map", "heat_map", "head_profile", "stages", "topics", "layers", "your_document")
+EXPLORE, UNDERSTAND = ("", "head_map", "heat_map", "head_profile"), ("stages", "topics", "layers", "attention")
+PAGES = (*EXPLORE, *UNDERSTAND, "your_document", "retrieval_lab")
 COOKIE_SECRET, CLIENT_SECRET = "0123456789abcdef" * 4, "a-secret-that-no-log-may-show"
 
 
@@ -187,13 +188,14 @@ def test_after_the_login_the_page_that_was_asked_for(page: Page, guarded: Guarde
     page.goto(guarded.address)  # it was remembered for once
     expect(page.get_by_text("Signed in as")).to_be_visible(timeout=SLOW)
     settle(page)
-    assert page.evaluate("window.sessionStorage.length") == 0
+    page.wait_for_function("window.sessionStorage.length === 0", timeout=SLOW)
     # What does not lead to this server is not followed, whoever may have put it there.
     page.evaluate("window.sessionStorage.setItem('headscope: asked for', '//elsewhere.invalid/topics')")
     page.reload()
     expect(page.get_by_text("Signed in as")).to_be_visible(timeout=SLOW)
     settle(page)
-    assert page.evaluate("window.sessionStorage.length") == 0, "it was looked at"
+    page.wait_for_function("window.sessionStorage.length === 0", timeout=SLOW)  # it was looked at
+    settle(page)
     assert page.url.startswith(guarded.address)
 
 

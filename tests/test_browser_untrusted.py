@@ -24,7 +24,9 @@ PAGES = {
     "/stages": "Stages",
     "/topics": "Topics",
     "/layers?layer=1&head=1": "Layers",
+    "/attention?layer=1&head=1": "Attention",
     "/your_document": "Your document",
+    "/retrieval_lab?query=2&mix=1,3*0.5": "Retrieval lab",
 }
 FOUND = """() => {
     const all = [];

@@ -124,6 +124,8 @@ def test_a_batch_that_does_not_fit_is_halved_and_the_next_ones_are_no_larger(mon
     class Small:
         """A device with room for three documents at a time."""
 
+        blocks = False
+
         def __call__(self, ids, mask):
             sizes.append(len(ids))
             if len(ids) > 3:

@@ -99,11 +99,11 @@ def test_a_second_start_does_nothing_and_the_run_is_whole(run: Run, retrieved_ca
 
 
 def test_a_stage_that_is_there_is_not_judged_again(
-    retrieved_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    analysed_cache: Path, retrieved_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A job that ends after the first stage goes on with the second, and comes to the same figures."""
-    shutil.copytree(retrieved_cache / "demo", tmp_path / "demo")
-    config = RetrieveConfig(tmp_path, "demo", retrieved_cache / "queries.jsonl", limit=24, again=True)
+    shutil.copytree(analysed_cache / "demo", tmp_path / "demo")
+    config = RetrieveConfig(tmp_path, "demo", retrieved_cache / "queries.jsonl", limit=24)
     whole, asked = retrieve.study_stage, []
 
     def stop_after_one(*args: Any) -> Any:
@@ -116,7 +116,7 @@ def test_a_stage_that_is_there_is_not_judged_again(
     with pytest.raises(KeyboardInterrupt):
         retrieve.run(config)
     assert not Run(tmp_path, "demo").manifest().is_done("retrieve")
-    retrieve.run(RetrieveConfig(tmp_path, "demo", retrieved_cache / "queries.jsonl", limit=24))
+    retrieve.run(config)
     assert asked == [1, 2, 2, 3]
     for table in ("retrieval", "pruning", "weights"):
         assert rows(Run(tmp_path, "demo"), table) == rows(Run(retrieved_cache, "demo"), table)
