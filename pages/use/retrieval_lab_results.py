@@ -61,7 +61,7 @@ def _most(given: np.ndarray, weights: np.ndarray) -> str:
         return "no head gave it anything"
     order = on[np.argsort(-given[on], kind="stable")]
     enough = int(np.searchsorted(given[order].cumsum(), given[order].sum() / 2)) + 1
-    return "most from " + heads_named([int(head) + 1 for head in order[:enough]][:5])
+    return "most from " + heads_named(sorted(int(head) + 1 for head in order[: min(enough, 5)]))
 
 
 def _votes(table: pa.Table, found: Ranking, way: str, side: str) -> None:
