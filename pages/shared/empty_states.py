@@ -25,8 +25,8 @@ def empty_cache() -> None:
         st.subheader("There is nothing to look at yet")
         st.markdown(
             "Headscope shows **runs**: a corpus that has been embedded once, with every head's vector kept. The demo "
-            "is a corpus of short texts on 25 topics, embedded with the small model all-MiniLM-L6-v2. It takes about two "
-            "minutes on a laptop and needs no network and no GPU."
+            "is a corpus of short texts on 25 topics, embedded with the small model all-MiniLM-L6-v2. It takes about "
+            "two minutes on a laptop and needs no network and no GPU."
         )
         _offer_demo()
         st.caption("For a corpus of your own, in a terminal:")
