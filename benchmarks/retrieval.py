@@ -2,9 +2,9 @@
 
 All heads' nearest 32 documents for one query over 100,000 × 32 × 128 float16 on a memory map, against the bare product
 of the same bytes with one vector in float32, by whichever is quicker of torch and NumPy, a block at a time; turn by
-turn in one process, the median of the rounds' ratios. Beside it, for information, torch's product in float16, whose results
-have three digits: too few to rank by. Then what a switch of a head takes, and a whole study of pruning for 10,000
-documents and 250 queries.
+turn in one process, the median of the rounds' ratios. Beside it, for information, torch's product in float16, whose
+results have three digits: too few to rank by. Then what a switch of a head takes, and a whole study of pruning for
+10,000 documents and 250 queries.
 """
 
 from __future__ import annotations
