@@ -7,6 +7,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports huggingface_hub: no test may ask the network
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # workers that use every core at once wait for each other
+
+# Whoever starts the tests in the background may have told them to ignore Ctrl-C; the jobs that they start must not.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No test asserts a time, and a second run of the same code tries the same examples.
 settings.register_profile("headscope", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])

@@ -13,5 +13,5 @@ export default function askedFor({ data }) {
   window.sessionStorage.removeItem(KEY);
   if (!asked || asked === here) return;
   const goal = new URL(asked, window.location.origin);
-  if (goal.origin === window.location.origin) window.location.replace(goal.pathname + goal.search);
+  if (goal.origin === window.location.origin) window.location.replace(goal.href); // whole: a path alone may begin with two slashes
 }
