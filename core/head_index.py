@@ -52,13 +52,19 @@ class HeadIndex:
 
     def cosines(self, vectors: np.ndarray) -> np.ndarray:
         """Of one document's ``vectors[head, dim]`` with every document: ``[1 + head, doc]``; 0 without length."""
-        vectors = vectors.astype(np.float32, copy=False)
-        lengths = np.linalg.norm(vectors, axis=1)
-        found = np.zeros((1 + len(vectors), self.docs), dtype=np.float32)
-        np.divide(products(self.vectors, unit(vectors)), self.lengths, out=found[1:], where=self.lengths > 0)
+        lengths = np.linalg.norm(vectors.astype(np.float32, copy=False), axis=1)
+        found = np.empty((1 + len(vectors), self.docs), dtype=np.float32)
+        found[1:] = self.head_cosines(vectors)
         shared = np.einsum("h,hd,hd->d", lengths, self.lengths, found[1:])
         norms = self.full_lengths * np.linalg.norm(lengths)
         found[0] = np.divide(shared, norms, out=np.zeros_like(shared), where=norms > 0)
+        np.clip(found[0], -1, 1, out=found[0])
+        return found
+
+    def head_cosines(self, vectors: np.ndarray) -> np.ndarray:
+        """The heads' alone: ``[head, doc]``."""
+        found = products(self.vectors, unit(vectors.astype(np.float32, copy=False)))
+        np.divide(found, self.lengths, out=found, where=self.lengths > 0)  # without length the product is 0 already
         return np.clip(found, -1, 1, out=found)
 
 

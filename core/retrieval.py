@@ -33,7 +33,7 @@ class Seen:
     @classmethod
     def of(cls, index: HeadIndex, query: np.ndarray, depth: int = DEPTH, own: int = -1) -> Seen:
         """Looks with ``query[head, dim]``; ``own`` is a document that is the query itself and gets no vote."""
-        cosines = index.cosines(query)[1:]
+        cosines = index.head_cosines(query)
         lengths = np.linalg.norm(query.astype(np.float64), axis=1)
         if own < 0:
             return cls(cosines, nearest_by_head(cosines, depth).docs, lengths, index.lengths)

@@ -32,9 +32,15 @@ def test_every_finite_half_is_taken_for_what_it_is(bits: np.ndarray) -> None:
         assert np.array_equal(products(vectors, query), vectors[:, :, dim].astype(np.float32).T)
 
 
+@pytest.mark.parametrize("by_matrix", [None, False])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 @pytest.mark.parametrize("docs", [1, 63, 64, 131])
-def test_a_document_has_the_same_products_wherever_it_stands(docs: int, dtype: type) -> None:
+def test_a_document_has_the_same_products_wherever_it_stands(
+    docs: int, dtype: type, by_matrix: bool | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By whole blocks, if this machine's product allows that, and row by row."""
+    if by_matrix is not None:
+        monkeypatch.setattr("core.half._rows_are_alike", lambda heads, dims: by_matrix)
     chance = np.random.default_rng(docs)
     one = chance.normal(size=(1, 3, 24)).astype(dtype)
     found = products(np.repeat(one, docs, axis=0), chance.normal(size=(3, 24)))
