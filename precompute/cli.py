@@ -17,6 +17,7 @@ from core.store import Run, open_run
 from core.terminal import printable, printable_json
 from precompute.options import COLUMNS, DONE, FAILED, MISTAKE, MORE, parser
 from precompute.progress import PROGRESS, Progress
+from precompute.step import StepResult
 from precompute.summary import label_summary, step_summary
 
 ASK_ABOVE = 1.0
@@ -149,10 +150,7 @@ def _analyse(options: argparse.Namespace) -> int:
         again=options.again,
         model=TopicModel(options.model, options.device, options.trust_remote_code),
     )
-    result = analyse.run(config, _progress(options))
-    if not options.quiet:
-        print(printable(step_summary(options.run, "analyse", result.manifest, result.skipped)), file=sys.stderr)
-    return DONE
+    return _told("analyse", analyse.run(config, _progress(options)), options)
 
 
 def _project(options: argparse.Namespace) -> int:
@@ -172,10 +170,7 @@ def _project(options: argparse.Namespace) -> int:
         threads=options.threads,
         again=options.again,
     )
-    result = project.run(config, _progress(options))
-    if not options.quiet:
-        print(printable(step_summary(options.run, "project", result.manifest, result.skipped)), file=sys.stderr)
-    return DONE
+    return _told("project", project.run(config, _progress(options)), options)
 
 
 def _retrieve(options: argparse.Namespace) -> int:
@@ -197,10 +192,10 @@ def _retrieve(options: argparse.Namespace) -> int:
         model=TopicModel(options.model, options.device, options.trust_remote_code),
     )
     result = retrieve.run(config, _progress(options))
-    if not options.quiet and "retrieve" not in result.manifest.steps:
+    if "retrieve" in result.manifest.steps:
+        return _told("retrieve", result, options)
+    if not options.quiet:
         _say([f"{options.run}: heads are not judged, for there are neither labels nor queries to judge them by."])
-    elif not options.quiet:
-        print(printable(step_summary(options.run, "retrieve", result.manifest, result.skipped)), file=sys.stderr)
     return DONE
 
 
@@ -221,10 +216,7 @@ def _layers(options: argparse.Namespace) -> int:
         again=options.again,
         model=TopicModel(options.model, options.device, options.trust_remote_code),
     )
-    result = layers.run(config, _progress(options))
-    if not options.quiet:
-        print(printable(step_summary(options.run, "layers", result.manifest, result.skipped)), file=sys.stderr)
-    return DONE
+    return _told("layers", layers.run(config, _progress(options)), options)
 
 
 def _attention(options: argparse.Namespace) -> int:
@@ -244,9 +236,13 @@ def _attention(options: argparse.Namespace) -> int:
         again=options.again,
         model=TopicModel(options.model, options.device, options.trust_remote_code),
     )
-    result = attention.run(config, _progress(options))
+    return _told("attention", attention.run(config, _progress(options)), options)
+
+
+def _told(step: str, result: StepResult, options: argparse.Namespace) -> int:
+    """Says how one of the later steps ended."""
     if not options.quiet:
-        print(printable(step_summary(options.run, "attention", result.manifest, result.skipped)), file=sys.stderr)
+        print(printable(step_summary(options.run, step, result.manifest, result.skipped)), file=sys.stderr)
     return DONE
 
 

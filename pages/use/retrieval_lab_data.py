@@ -55,10 +55,6 @@ def rows(state: RunState, table: str, **wanted: object) -> list[Row]:
     return [row for row in found if all(row[name] == value for name, value in wanted.items())]
 
 
-def by_query(state: RunState) -> pa.Table:
-    return _table(state.run, state.retrieval_version, "retrieval_by_query")
-
-
 def tasks(state: RunState) -> list[str]:
     """What the run's heads were judged by."""
     return list(dict.fromkeys(row["task"] for row in rows(state, "retrieval", k=1, metric="success")))
