@@ -170,16 +170,20 @@ def labels_digest(names: Sequence[str | None]) -> str:
 def _inputs(
     config: AnalyseConfig, manifest: Manifest, topics: Sequence[str], names: Sequence[str | None], source: str | None
 ) -> str:
-    return fingerprint(
-        {
-            "algorithm": ALGORITHM,
-            "embed": manifest.steps["embed"].fingerprint,
-            "labels": labels_digest(names),
-            **({"label_source": source} if source not in (COLUMN, None) else {}),
-            "topics": list(topics),
-            "settings": [config.centre, config.probe_samples, config.seed],
-        }
-    )
+    settings = [config.centre, config.probe_samples, config.seed]
+    return fingerprint({"algorithm": ALGORITHM, **made_from(manifest, topics, names, source), "settings": settings})
+
+
+def made_from(
+    manifest: Manifest, topics: Sequence[str], names: Sequence[str | None], source: str | None
+) -> dict[str, object]:
+    """What figures about topics are made from: the vectors, every label, whose labels they are, the topics."""
+    return {
+        "embed": manifest.steps["embed"].fingerprint,
+        "labels": labels_digest(names),
+        **({"label_source": source} if source not in (COLUMN, None) else {}),
+        "topics": list(topics),
+    }
 
 
 def _options(config: AnalyseConfig, source: str | None) -> dict[str, object]:

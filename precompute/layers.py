@@ -22,7 +22,7 @@ from core.probe import LEAST_DOCS
 from core.schema import ANALYSIS, MADE_BY
 from core.store import Run, digest_of, open_run, write_table
 from core.topics import AUTO
-from precompute.analyse import labels_digest, source_of, topics_of
+from precompute.analyse import made_from, source_of, topics_of
 from precompute.fingerprint import fingerprint
 from precompute.layers_rows import LayerRows, embed_layers
 from precompute.layers_sample import Sample, choose_sample, texts_of
@@ -164,16 +164,8 @@ def _fragment(staging: Path, layer: int, name: str) -> Path:
 def _inputs(
     config: LayersConfig, manifest: Manifest, topics: Sequence[str], names: Sequence[str | None], source: str | None
 ) -> str:
-    return fingerprint(
-        {
-            "algorithm": ALGORITHM,
-            "embed": manifest.steps["embed"].fingerprint,
-            "labels": labels_digest(names),
-            **({"label_source": source} if source not in (COLUMN, None) else {}),
-            "topics": list(topics),
-            "settings": [config.documents, config.centre, config.seed],
-        }
-    )
+    settings = [config.documents, config.centre, config.seed]
+    return fingerprint({"algorithm": ALGORITHM, **made_from(manifest, topics, names, source), "settings": settings})
 
 
 def _options(config: LayersConfig, source: str | None) -> dict[str, object]:
