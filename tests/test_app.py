@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from conftest import page_at
 from streamlit.testing.v1 import AppTest
+
+from core.store import Run
+from pages.shared.build import Build, _builds, stop_builds
 
 ROOT = Path(__file__).resolve().parent.parent
 NASTY = '<img src=x onerror="alert(1)"> **bold** [link](javascript:alert(1)) $x$'
@@ -130,6 +135,34 @@ def test_an_empty_cache_explains_itself(open_app: Callable[..., AppTest], tmp_pa
     assert not app.exception
     assert "There is nothing to look at yet" in said(app)
     assert [button.label for button in app.button] == ["Build the demo"]
+
+
+def test_what_a_job_is_still_making_is_told_and_not_asked_for(
+    planted_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(planted_cache / "planted", tmp_path / "planted")
+    page = "pages/understand/layers.py"
+    assert app_code(page_at(tmp_path, page, monkeypatch)) == ["python -m precompute layers planted"]
+    with Run(tmp_path, "planted").lock():
+        app = page_at(tmp_path, page, monkeypatch)
+    assert "A job is at work on the run planted" in said(app)
+    assert app_code(app) == []
+    assert "Look again" in [button.label for button in app.button]
+
+
+def app_code(app: AppTest) -> list[str]:
+    return [block.value for block in app.code]
+
+
+def test_a_build_ends_with_the_server(tmp_path: Path) -> None:
+    build = Build(tmp_path)
+    assert build.running
+    _builds()[tmp_path] = build
+    stop_builds()
+    assert build._process.wait(60) == -signal.SIGTERM
+    build._reader.join(60)
+    assert not build.running
+    assert build.problem
 
 
 def test_damaged_and_interrupted_runs_are_told_apart(

@@ -36,6 +36,10 @@ class Build:
     def running(self) -> bool:
         return self._reader.is_alive()
 
+    def stop(self) -> None:
+        """The job goes no further; what it has finished is kept, and the next start goes on there."""
+        self._process.terminate()
+
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
@@ -69,3 +73,10 @@ def start_build(cache: Path) -> None:
     if build is None or not build.running:
         note("build", run="demo", outcome="started")
         _builds()[cache] = Build(cache)
+
+
+def stop_builds() -> None:
+    """With the server its jobs end, too."""
+    for build in _builds().values():
+        if build.running:
+            build.stop()

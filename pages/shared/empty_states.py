@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TypeGuard
 
 import streamlit as st
 
+from core.errors import Mistake
 from core.settings import is_read_only, read_settings
+from core.store import Run
 from pages.shared.build import current_build, start_build
 from pages.shared.data import RunState, cache_folder
 from pages.shared.problem import show_problem
@@ -26,7 +29,7 @@ def empty_cache() -> None:
         st.markdown(
             "Headscope shows **runs**: a corpus that has been embedded once, with every head's vector kept. The demo "
             "is a corpus of short texts on 25 topics, embedded with the small model all-MiniLM-L6-v2. It takes about "
-            "two minutes on a laptop and needs no network and no GPU."
+            "two minutes on a laptop, most pages come sooner, and it needs no network and no GPU."
         )
         _offer_demo()
         st.caption("For a corpus of your own, in a terminal:")
@@ -48,6 +51,8 @@ def _build_demo() -> None:
     cache = cache_folder()
     build = current_build(cache)
     if build is not None and build.running:
+        if _has_maps(cache):  # most pages can be read by now; the others tell what is still being made
+            st.rerun()
         st.progress(build.fraction, text=plain(f"Building the demo: {build.sentence}"))
         return
     if build is not None and not build.problem:
@@ -57,6 +62,13 @@ def _build_demo() -> None:
     if st.button("Build the demo", icon=":material/play_arrow:"):
         start_build(cache)
         st.rerun(scope="fragment")
+
+
+def _has_maps(cache: Path) -> bool:
+    try:
+        return Run(cache, "demo").manifest().is_done("project")
+    except Mistake:  # there is none yet
+        return False
 
 
 def ready(state: RunState | None, *steps: str) -> TypeGuard[RunState]:
@@ -96,6 +108,10 @@ MAKES = {
 def not_made(state: RunState, step: str) -> None:
     """A run that has vectors, but not yet what ``step`` makes."""
     what, icon = MAKES[step]
+    if state.run.is_locked():
+        st.info(f"A job is at work on the run {plain(state.run.name)}, which has no {what} yet.", icon=icon)
+        st.button("Look again", icon=":material/refresh:")
+        return
     st.info(f"The run {plain(state.run.name)} has vectors, but no {what} yet.", icon=icon)
     st.caption("Make them in a terminal, then load this page again.")
     st.code(f"python -m precompute {step} {state.run.name}", language="bash")

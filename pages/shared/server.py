@@ -19,6 +19,7 @@ from core.errors import Mistake
 from core.settings import Settings, is_read_only, read_settings, unknown_settings
 from core.store import default_cache, run_names
 from pages.shared.access import find_gate
+from pages.shared.build import stop_builds
 from pages.shared.embedding import office
 from pages.shared.log import event, set_up
 from pages.shared.metrics import CONTENT_TYPE, exposition, watch
@@ -46,6 +47,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     await HEALTH.ask()
     gc.freeze()  # modules stay as long as the server does: no later collection has to look through them
     yield
+    stop_builds()
 
 
 class Health:
