@@ -6,9 +6,7 @@ The file has two halves. The server imports it once and serves ``app``; Streamli
 from pathlib import Path
 
 import streamlit as st
-from starlette.middleware import Middleware
 
-from pages.shared.assets import Assets
 from pages.shared.front_door import front_door
 from pages.shared.server import ROUTES, lifespan
 from pages.shared.url import note_page
@@ -55,4 +53,4 @@ def show() -> None:
 if __name__ == "__main__":
     show()
 else:
-    app = st.App(__file__, lifespan=lifespan, routes=ROUTES, middleware=[Middleware(Assets)])
+    app = st.App(__file__, lifespan=lifespan, routes=ROUTES)
