@@ -100,6 +100,13 @@ class Worker:
         return self._embedder
 
 
+def hush() -> None:
+    """In a process of their own, libraries draw bars that nobody can read."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+
+
 def write_vectors(run: Run, number: int, docs: np.ndarray, embedded: Embedded, shape: ModelShape, digest: str) -> None:
     """The vectors of a part at all stages: in float16, or all in float32 where that does not hold one of them.
 
