@@ -32,7 +32,8 @@ def run(task: Task, tell: Tell) -> None:
         address = task.hands.ray_address or os.environ.get("RAY_ADDRESS")
         try:
             ray.init(
-                address=address,
+                # Without an address Ray would look for a cluster that was here once, and wait for it.
+                address=address or "local",
                 log_to_driver=True,
                 logging_level="error",
                 # A node that lacks the project, or has it elsewhere, is told by Python itself.
