@@ -34,7 +34,8 @@ FAULTS, OVERHEAD, GROWTH = 20_000, 5_000, (2_000, 20_000, 200_000)
 MOST_OVERHEAD, TIME_DRIFT, MEMORY_DRIFT = 1.25, 0.15, 0.20
 _MEASURED = """
 import os, sys
-_, status, used = os.wait4(os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, "-m", "precompute", *sys.argv[1:]]), 0)
+program = [sys.executable, "-m", "precompute", *sys.argv[1:]]
+_, status, used = os.wait4(os.spawnv(os.P_NOWAIT, sys.executable, program), 0)
 print(used.ru_maxrss)
 sys.exit(os.waitstatus_to_exitcode(status))
 """
