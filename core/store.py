@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,7 @@ import pyarrow.parquet as pq
 
 from core.errors import Mistake
 from core.files import check_run_name, is_inside, is_regular, is_run_name, replacing, write_mistake
-from core.lock import is_locked, locked
+from core.lock import is_locked, locked, turn
 from core.manifest import Manifest, read_manifest
 from core.parquet import read_columns
 from core.schema import DIGEST, documents_schema, heads_schema
@@ -114,6 +115,11 @@ class Run:
     def staging(self) -> Path:
         """Documents by part, while the run is being made."""
         return self.folder / "staging"
+
+    @property
+    def failed_path(self) -> Path:
+        """Documents that could not be embedded, where there are any."""
+        return self.folder / "failed.parquet"
 
     def part_path(self, stage: int, number: int) -> Path:
         return self.folder / "heads" / f"stage={stage}" / f"part-{number:05d}.parquet"
@@ -217,9 +223,9 @@ class Run:
         return self.cache / f".lock-{self.real_name}"
 
     @contextlib.contextmanager
-    def lock(self) -> Iterator[None]:
-        """Only one job at a time works on a run."""
-        with locked(self._lock_path, self.name):
+    def lock(self, shared: bool = False) -> Iterator[None]:
+        """Only one job at a time works on a run, or several that share it."""
+        with locked(self._lock_path, self.name, shared):
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
@@ -241,7 +247,34 @@ class Run:
 
     def is_locked(self) -> bool:
         """Whether a job is at work on this run right now."""
-        return is_locked(self._lock_path)
+        return is_locked(self._lock_path) or any(map(is_locked, self._rank_paths()))
+
+    @contextlib.contextmanager
+    def rank(self, number: int, mark: str) -> Iterator[None]:
+        """One of several jobs that share the run; each number is there once, and all have the same mark."""
+        path = self.cache / f".rank{number}-{self.real_name}"
+        with locked(path, f"{self.name}' as rank '{number}", mark=mark):
+            try:
+                for other in self._rank_paths():
+                    if is_locked(other) and f"({mark})" not in other.read_text(encoding="utf-8", errors="replace"):
+                        raise Mistake(
+                            f"Others make the run '{self.name}' from other inputs. Give all of them the same command, "
+                            "or wait until they have ended."
+                        )
+                yield
+            finally:
+                path.unlink(missing_ok=True)
+
+    def turn(self, to: str, wait: bool = False) -> contextlib.AbstractContextManager[bool]:
+        """Among jobs that share the run: whether this one is the one to do something; see core.lock.turn."""
+        return turn(self.cache / f".{to}-{self.real_name}", wait)
+
+    def _rank_paths(self) -> list[Path]:
+        pattern = re.compile(rf"\.rank\d+-{re.escape(self.real_name)}")
+        try:
+            return [path for path in self.cache.iterdir() if pattern.fullmatch(path.name)]
+        except OSError:
+            return []
 
 
 def write_part(path: Path, docs: np.ndarray, vectors: np.ndarray, dtype: str, digest: str) -> None:

@@ -10,6 +10,7 @@ from core.errors import Mistake
 from core.manifest import Manifest
 from core.store import Run, open_run, run_names
 from precompute.progress import clock
+from precompute.staging import finished_paths
 
 _BEING_BUILT = {"running": "is being built", "stopped": "was being built, and stopped,"}
 
@@ -75,7 +76,7 @@ def _state(state: str, run: Run) -> str:
 def _staged_documents(run: Run, manifest: Manifest) -> int:
     import pyarrow.parquet as pq
 
-    return sum(pq.read_metadata(path).num_rows for path in run.staging.glob("part-*.parquet"))
+    return sum(pq.read_metadata(path).num_rows for path in finished_paths(run))
 
 
 def _text(record: dict[str, Any]) -> str:
@@ -97,6 +98,8 @@ def _text(record: dict[str, Any]) -> str:
         if "source" in step:
             detail += f" · {step['source']}, {step['counts'].get('labelled', 0):,} labelled"
         lines.append(f"  {name:<10} {step['state']} · {detail}")
+        if step["counts"].get("failed"):
+            lines.append(f"             {step['counts']['failed']:,} documents could not be embedded: failed.parquet")
         if step["state"] == "outdated":
             lines.append(f"             labels have changed since: 'python -m precompute {name} {record['run']}'")
         if step["state"] == "stopped":

@@ -1,0 +1,49 @@
+"""What an engine is given, and what it is."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from core.locate import ModelFiles
+from core.store import Run
+from precompute.part_spec import PartSpec, Tell
+from precompute.reading import Reader
+
+
+@dataclass(frozen=True)
+class Hands:
+    """How many workers there are to be, and what each is given."""
+
+    workers: int | None = None
+    """None leaves it to the engine."""
+    num_gpus: float | None = None
+    ray_address: str | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """The parts of one run; ``reader.numbers()`` gives each as soon as its documents are there."""
+
+    spec: PartSpec
+    files: ModelFiles
+    """The model's, on this machine."""
+    reader: Reader
+    hands: Hands = Hands()
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A way to have all parts made.
+
+    ``run`` returns when all are finished. It tells of a loaded model first and takes a number from the reader only
+    then, for with that word the run is begun; ``tell`` is to be called in the thread that ``run`` was called in.
+    """
+
+    help: str
+    run: Callable[[Task, Tell], None]
+    enter: Callable[[Run, str], contextlib.AbstractContextManager[None]] = lambda run, inputs: contextlib.nullcontext()
+    """What is held as long as ``run`` is at work on a run with inputs of this fingerprint, beyond the run's lock."""
+    shared: bool = False
+    """Several commands make one run together, each its share; ``run`` returns when this one's is finished."""
