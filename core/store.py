@@ -147,9 +147,10 @@ class Run:
     def analysis_path(self, name: str) -> Path:
         return self.folder / "analysis" / f"{name}.parquet"
 
-    def bytes(self) -> int:
+    def bytes(self, under: str = "") -> int:
+        """Of all the run's files, or of those of one folder."""
         total = 0
-        for path in self.folder.rglob("*"):
+        for path in (self.folder / under).rglob("*"):
             with contextlib.suppress(FileNotFoundError):  # a job at work renames and removes
                 total += path.stat().st_size if path.is_file() else 0
         return total

@@ -58,6 +58,7 @@ def _embed(options: argparse.Namespace) -> int:
 
     from precompute import embed
     from precompute.corpus import Columns, Filters
+    from precompute.storage import Storage
     from precompute.summary import gone_summary, summary
 
     logging.disable_progress_bar()
@@ -81,6 +82,7 @@ def _embed(options: argparse.Namespace) -> int:
             skip_bad=options.skip_bad,
         ),
         part_size=options.part_size,
+        storage=Storage(tuple(options.stages) if options.stages else None, options.store_dtype),
         replace=options.replace,
     )
     result = embed.run(config, _progress(options))

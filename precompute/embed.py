@@ -20,9 +20,9 @@ from core.embedder import Embedded, Embedder, EmbedderConfig, ModelInfo
 from core.errors import Mistake
 from core.files import remove_leftovers
 from core.manifest import Manifest, Step, model_record
-from core.precision import fits_float16
 from core.schema import STAGED_DOCUMENTS
 from core.store import Run, digest_of, write_part, write_table
+from core.stored import stored
 from core.versions import versions
 from core.widen import widen_parts
 from precompute.corpus import Columns, Corpus, Document, Filters
@@ -30,6 +30,7 @@ from precompute.documents import finish_documents
 from precompute.fingerprint import fingerprint, part_digest
 from precompute.progress import Meter, Progress, Quiet
 from precompute.sources import Source, open_source
+from precompute.storage import Storage
 from precompute.work import working_on
 
 ALGORITHM = 1
@@ -45,6 +46,7 @@ class EmbedConfig:
     columns: Columns = field(default_factory=Columns)
     filters: Filters = field(default_factory=Filters)
     part_size: int = 1_000
+    storage: Storage = field(default_factory=Storage)
     replace: bool = False
     """Make a finished run anew, or one that holds other inputs; an interrupted run of these inputs goes on.
 
@@ -107,7 +109,11 @@ def _begun(config: EmbedConfig, info: ModelInfo, label: str, corpus: str, inputs
     """The manifest of a run at its beginning."""
     return Manifest(
         model=model_record(info),
-        vectors={"dtype": "float16", "stages": list(info.shape.stages), "part_size": config.part_size},
+        vectors={
+            "dtype": config.storage.dtype,
+            "stages": list(config.storage.kept(info.shape)),
+            "part_size": config.part_size,
+        },
         corpus={"source": label, "fingerprint": corpus, "documents": 0, "extra": {}},
         versions=versions(),
         steps={"embed": Step(inputs, "running", _now(), options=_options(config))},
@@ -137,7 +143,7 @@ class _Embedding:
         self.manifest, self.going_on = manifest, going_on
         self.inputs = manifest.steps["embed"].fingerprint
         self.corpus = Corpus(source, config.columns, config.filters)
-        self.shape = embedder.info.shape
+        self.shape, self.stages = embedder.info.shape, manifest.stages
         self.kept = 0
         self.began = time.monotonic()
 
@@ -189,14 +195,15 @@ class _Embedding:
         embedded = self.embedder.embed([document.text for document in part], on_batch=on_batch)
         self._choose_dtype(embedded)
         docs = np.arange(start, start + len(part), dtype=np.int32)
-        for stage in self.shape.stages:
-            write_part(self.target.part_path(stage, number), docs, embedded.stage(stage), self.dtype, digest)
+        for stage in self.stages:
+            path = self.target.part_path(stage, number)
+            write_part(path, docs, embedded.stage(stage), self.dtype, digest, self.shape.heads)
         # The documents last: a part counts as finished when they are there.
         write_table(self._staged_path(number), _staged(docs, part, embedded), digest)
         return _Counts(int(embedded.tokens.sum()), int(embedded.truncated.sum()))
 
     def _finished(self, number: int, digest: str) -> _Counts | None:
-        paths = [self._staged_path(number), *(self.target.part_path(stage, number) for stage in self.shape.stages)]
+        paths = [self._staged_path(number), *(self.target.part_path(stage, number) for stage in self.stages)]
         if any(digest_of(path) != digest for path in paths):
             return None
         table = pq.read_table(paths[0], columns=["tokens", "truncated"])
@@ -212,9 +219,8 @@ class _Embedding:
 
     def _choose_dtype(self, embedded: Embedded) -> None:
         """Where float16 does not hold these vectors, the run goes over to float32."""
-        if self.dtype == "float32" or all(
-            fits_float16(embedded.stage(stage), self.shape.heads) for stage in self.shape.stages
-        ):
+        rows = [embedded.stage(stage) for stage in self.stages]
+        if self.dtype == "float32" or self.config.storage.dtype_for(rows, self.shape.heads) == self.dtype:
             return
         self.manifest = replace(self.manifest, vectors={**self.manifest.vectors, "dtype": "float32"})
         self.target.write_manifest(self.manifest)  # first: whoever resumes knows that all parts are to be widened
@@ -222,7 +228,7 @@ class _Embedding:
 
     def _remove_parts_from(self, number: int) -> None:
         """Parts beyond the last: left over from a longer corpus."""
-        for stage in self.shape.stages:
+        for stage in self.stages:
             for path in self.target.parts(stage)[number:]:
                 path.unlink()
 
@@ -270,6 +276,7 @@ def _inputs(config: EmbedConfig, source: str, revision: str) -> str:
             # some the refused command is to go on once --skip-bad is added.
             "filters": replace(config.filters, skip_bad=False),
             "part_size": config.part_size,
+            **config.storage.asked(),
         }
     )
 
@@ -278,7 +285,7 @@ def _options(config: EmbedConfig) -> dict[str, Any]:
     """What was asked for, without the defaults."""
     asked = {**asdict(config.columns), **asdict(config.filters)}
     defaults = {**asdict(Columns()), **asdict(Filters())}
-    return {key: value for key, value in asked.items() if value != defaults[key]}
+    return {key: value for key, value in asked.items() if value != defaults[key]} | config.storage.asked()
 
 
 def _before(target: Run, replacing: bool) -> Manifest | None:
@@ -312,8 +319,8 @@ def _with_query_prompt(target: Run, manifest: Manifest, asked: str | None) -> Ma
 def _other_inputs(before: Manifest, name: str) -> Mistake:
     return Mistake(
         f"The run '{name}' holds vectors of other inputs (model {before.model['name']}, layer {before.model['layer']}, "
-        f"corpus {before.corpus['source']}, or other settings). Choose another run name, or pass --replace to make it "
-        "anew."
+        f"corpus {before.corpus['source']}, {stored(before)}, or other settings). Choose another run name, or pass "
+        "--replace to make it anew."
     )
 
 
