@@ -49,7 +49,7 @@ def test_what_float16_cannot_hold_comes_back_as_float32(size: float, dtype: type
     vectors = (np.array([[1.0, -0.5, 0.25, 0.125]]) * size).astype(np.float32)
     back = dequantised(quantise(vectors, heads=1))
     assert back.dtype == dtype
-    assert np.abs(back.astype(np.float64) - vectors).max() <= 1.1 * vectors.max() / 127 / 2 + 2.0**-149
+    assert np.abs(back.astype(np.float64) - vectors).max() <= 1.1 * float(vectors.max()) / 127 / 2 + 2.0**-149
 
 
 def test_what_is_not_finite_is_not_hidden() -> None:
