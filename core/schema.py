@@ -34,8 +34,28 @@ DOCUMENTS = pa.schema(
         pa.field("label_score", pa.float32()),
     ]
 )
-STAGED_DOCUMENTS = DOCUMENTS.append(pa.field("extra", pa.string(), nullable=False))
+STAGED_DOCUMENTS = pa.schema(
+    [field for field in DOCUMENTS if field.name not in ("tokens", "truncated")]
+    + [pa.field("extra", pa.string(), nullable=False)]
+)
 """While a run is being made: the corpus's own columns as one JSON object, for their types are not known yet."""
+FINISHED_DOCUMENTS = pa.schema(
+    [
+        pa.field("doc", pa.int32(), nullable=False),
+        pa.field("tokens", pa.int32(), nullable=False),
+        pa.field("truncated", pa.bool_(), nullable=False),
+        pa.field("failed", pa.string()),
+    ]
+)
+"""While a run is being made: what was learned of a part's documents; ``failed`` says why one has no vectors."""
+FAILED = pa.schema(
+    [
+        pa.field("place", pa.int32(), nullable=False),
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("reason", pa.string(), nullable=False),
+    ]
+)
+"""``failed.parquet``: documents that were left out, with their places (from 0) among those that were read."""
 
 LABELS = pa.schema(
     [

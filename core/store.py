@@ -116,6 +116,11 @@ class Run:
         """Documents by part, while the run is being made."""
         return self.folder / "staging"
 
+    @property
+    def failed_path(self) -> Path:
+        """Documents that could not be embedded, where there are any."""
+        return self.folder / "failed.parquet"
+
     def part_path(self, stage: int, number: int) -> Path:
         return self.folder / "heads" / f"stage={stage}" / f"part-{number:05d}.parquet"
 

@@ -14,9 +14,12 @@ from core.errors import Mistake
 from core.files import replacing
 from core.schema import DIGEST, documents_schema
 from core.store import Run
+from precompute.staging import documents_path, read_done
 
 _TEXTS = 128
 """Texts that are read at a time; of a megabyte each they still fit."""
+_LEARNED = ("tokens", "truncated")
+"""Columns that are known only once a document is embedded."""
 
 
 def texts(run: Run) -> Iterator[str]:
@@ -64,7 +67,7 @@ def _label_columns(labels: pa.Table, source: str) -> dict[str, pa.ChunkedArray]:
 
 def finish_documents(run: Run, parts: int, digest: str) -> dict[str, str]:
     """Writes documents.parquet a part at a time, and returns the kind of each of the corpus's own columns."""
-    paths = [run.staging / f"part-{number:05d}.parquet" for number in range(parts)]
+    paths = [run.inside(documents_path(run, number)) for number in range(parts)]
     kinds: dict[str, str] = {}
     for path in paths:
         for extra in _extras(pq.read_table(path, columns=["extra"])):
@@ -77,14 +80,14 @@ def finish_documents(run: Run, parts: int, digest: str) -> dict[str, str]:
         replacing(run.documents_path) as temporary,
         pq.ParquetWriter(temporary, marked, compression="zstd", write_page_checksum=True) as writer,
     ):
-        for path in paths:
-            writer.write_table(_typed(pq.read_table(path), kinds, schema))
+        for number, path in enumerate(paths):
+            writer.write_table(_typed(pq.read_table(path), read_done(run, number), kinds, schema))
     return kinds
 
 
-def _typed(staged: pa.Table, kinds: dict[str, str], schema: pa.Schema) -> pa.Table:
+def _typed(staged: pa.Table, done: pa.Table, kinds: dict[str, str], schema: pa.Schema) -> pa.Table:
     extras = list(_extras(staged))
-    columns = [staged[name] for name in staged.column_names if name != "extra"]
+    columns = [(done if name in _LEARNED else staged)[name] for name in schema.names if name not in kinds]
     for name, kind in kinds.items():
         values = [_as(extra.get(name), kind) for extra in extras]
         columns.append(pa.array(values, schema.field(name).type))

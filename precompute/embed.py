@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-import itertools
-import json
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from core.embedder import Embedded, Embedder, EmbedderConfig, ModelInfo
+from core.draft import Draft
+from core.embedder import EmbedderConfig, ModelInfo
 from core.errors import Mistake
 from core.files import remove_leftovers
 from core.manifest import Manifest, Step, model_record
-from core.schema import STAGED_DOCUMENTS
-from core.store import Run, digest_of, write_part, write_table
+from core.store import Run
 from core.stored import stored
 from core.versions import versions
-from core.widen import widen_parts
-from precompute.corpus import Columns, Corpus, Document, Filters
-from precompute.documents import finish_documents
-from precompute.fingerprint import fingerprint, part_digest
+from precompute.corpus import Columns, Corpus, Filters
+from precompute.engines import ENGINES, Task
+from precompute.fingerprint import fingerprint
+from precompute.finishing import finish
+from precompute.part import Batch, Event, PartDone, PartSpec
 from precompute.progress import Meter, Progress, Quiet
-from precompute.sources import Source, open_source
+from precompute.reading import Reader
+from precompute.sources import open_source
+from precompute.staging import finished_paths
+from precompute.step import now
 from precompute.storage import Storage
 from precompute.work import working_on
 
@@ -47,6 +44,7 @@ class EmbedConfig:
     filters: Filters = field(default_factory=Filters)
     part_size: int = 1_000
     storage: Storage = field(default_factory=Storage)
+    engine: str = "local"
     replace: bool = False
     """Make a finished run anew, or one that holds other inputs; an interrupted run of these inputs goes on.
 
@@ -77,12 +75,12 @@ def run(config: EmbedConfig, progress: Progress | None = None) -> EmbedResult:
     model, corpus = config.embedder.locate(), source.fingerprint()
     inputs = _inputs(config, corpus, model.revision)
     with working_on(target, "embed") as work:
-        target, before = work.at, _before(work.at, config.replace)
+        target, before = work.at, _before(work.at, config.replace, inputs)
         beside = config.replace and before is not None and before.is_done("embed")
         earlier = tuple(before.steps) if beside and before is not None else ()
         if beside:  # people read it: it stays until the new one is finished
             target = work.anew()
-            before = _before(target, config.replace)
+            before = _before(target, config.replace, inputs)
         if before is not None and before.is_done("embed", inputs) and (beside or not config.replace):
             shutil.rmtree(target.staging, ignore_errors=True)
             manifest = _with_query_prompt(target, before, config.embedder.query_prompt)
@@ -94,12 +92,19 @@ def run(config: EmbedConfig, progress: Progress | None = None) -> EmbedResult:
         try:
             meter = Meter("embed", progress)
             meter.say("loading the model")
-            embedder = Embedder.load(config.embedder, model)
-            meter.restart()
-            manifest = _begun(config, embedder.info, source.label, corpus, inputs)
-            if before is not None and going_on:
-                manifest = replace(manifest, vectors={**manifest.vectors, "dtype": before.vectors["dtype"]})
-            result = _Embedding(target, config, source, embedder, manifest, going_on, meter).run()
+            spec = PartSpec(
+                config.cache,
+                config.run,
+                target.kind if isinstance(target, Draft) else None,
+                config.embedder,
+                model.revision,
+                inputs,
+                config.storage,
+            )
+            reader = Reader(target, Corpus(source, config.columns, config.filters), inputs, config.part_size)
+            job = _Job(target, config, reader, source.label, corpus, going_on, meter)
+            ENGINES[config.engine].run(Task(spec, model, reader), job.tell)
+            result = job.finish()
             return replace(result, gone=_gone(earlier, result.manifest))
         finally:
             progress.close()
@@ -116,151 +121,87 @@ def _begun(config: EmbedConfig, info: ModelInfo, label: str, corpus: str, inputs
         },
         corpus={"source": label, "fingerprint": corpus, "documents": 0, "extra": {}},
         versions=versions(),
-        steps={"embed": Step(inputs, "running", _now(), options=_options(config))},
+        steps={"embed": Step(inputs, "running", now(), options=_options(config))},
     )
 
 
-@dataclass(frozen=True)
-class _Counts:
-    tokens: int
-    truncated: int
-
-
-class _Embedding:
-    """One pass over a corpus; holds what the parts have in common."""
+class _Job:
+    """Listens to an engine: begins the run when a model is loaded, shows how far it is, and finishes it."""
 
     def __init__(
         self,
         target: Run,
         config: EmbedConfig,
-        source: Source,
-        embedder: Embedder,
-        manifest: Manifest,
+        reader: Reader,
+        label: str,
+        corpus: str,
         going_on: bool,
         meter: Meter,
     ) -> None:
-        self.target, self.config, self.embedder, self.meter = target, config, embedder, meter
-        self.manifest, self.going_on = manifest, going_on
-        self.inputs = manifest.steps["embed"].fingerprint
-        self.corpus = Corpus(source, config.columns, config.filters)
-        self.shape, self.stages = embedder.info.shape, manifest.stages
-        self.kept = 0
-        self.began = time.monotonic()
+        self._target, self._config, self._reader, self._meter = target, config, reader, meter
+        self._label, self._corpus, self._going_on = label, corpus, going_on
+        self._manifest: Manifest | None = None
+        self._kept = 0
+        self._told: dict[int, int] = {}
+        """Of the parts that are being made, the documents that count as done; one made anew counts once."""
+        self._fraction: float | None = 0.0
+        self._began = time.monotonic()
 
-    def run(self) -> EmbedResult:
-        documents = self.corpus.documents()
-        first = next(documents)  # a corpus that gives no document is refused here, before an older run is touched
-        if not self.going_on:
-            self.target.remove()
-        remove_leftovers(self.target.folder)
-        self.target.write_manifest(self.manifest)
-        if self.dtype == "float32":
-            widen_parts(self.target, self.shape)
-        start = tokens = truncated = parts = 0
-        fraction: float | None = 0.0
-        for number, part in enumerate(_parts(itertools.chain([first], documents), self.config.part_size)):
-            done = self._fraction(part[-1], start + len(part))
-            counts = self._part(number, start, part, fraction, done)
-            tokens, truncated = tokens + counts.tokens, truncated + counts.truncated
-            start, fraction, parts = start + len(part), done, number + 1
-        self._remove_parts_from(parts)
-        self.meter.say("writing documents.parquet")
-        extra = finish_documents(self.target, parts, self.inputs)
-        self._finish(
-            {**self.manifest.corpus, "documents": start, "extra": extra},
-            {**asdict(self.corpus.counts), "tokens": tokens, "truncated": truncated, "parts": parts},
-        )
-        return EmbedResult(self.manifest, skipped=False, parts_kept=self.kept, bytes=self.target.bytes())
+    def tell(self, event: Event) -> None:
+        if isinstance(event, ModelInfo):
+            self._begin(event)
+        elif isinstance(event, Batch):
+            self._advance(event.part, event.done, event.of, event.tokens)
+        elif isinstance(event, PartDone):
+            self._end(event)
+        else:
+            self._meter.say(event)
 
-    @property
-    def dtype(self) -> str:
-        return str(self.manifest.vectors["dtype"])
+    def finish(self) -> EmbedResult:
+        assert self._manifest is not None
+        assert self._reader.read is not None
+        self._meter.say("writing documents.parquet")
+        manifest = finish(self._target, self._manifest, self._reader.read, self._began)
+        return EmbedResult(manifest, skipped=False, parts_kept=self._kept, bytes=self._target.bytes())
 
-    def _part(
-        self, number: int, start: int, part: Sequence[Document], before: float | None, after: float | None
-    ) -> _Counts:
-        digest = part_digest(self.inputs, ((document.id, document.text) for document in part))
-        if counts := self._finished(number, digest):
-            self.kept += 1
-            self.meter.skip(len(part), after, f"part {number + 1} was there already")
-            return counts
-        done = 0
-
-        def on_batch(documents: int, tokens: int) -> None:
-            nonlocal done
-            done += documents
-            within = None if before is None or after is None else before + (after - before) * done / len(part)
-            self.meter.work(documents, tokens, within)
-
-        embedded = self.embedder.embed([document.text for document in part], on_batch=on_batch)
-        self._choose_dtype(embedded)
-        docs = np.arange(start, start + len(part), dtype=np.int32)
-        for stage in self.stages:
-            path = self.target.part_path(stage, number)
-            write_part(path, docs, embedded.stage(stage), self.dtype, digest, self.shape.heads)
-        # The documents last: a part counts as finished when they are there.
-        write_table(self._staged_path(number), _staged(docs, part, embedded), digest)
-        return _Counts(int(embedded.tokens.sum()), int(embedded.truncated.sum()))
-
-    def _finished(self, number: int, digest: str) -> _Counts | None:
-        paths = [self._staged_path(number), *(self.target.part_path(stage, number) for stage in self.stages)]
-        if any(digest_of(path) != digest for path in paths):
-            return None
-        table = pq.read_table(paths[0], columns=["tokens", "truncated"])
-        return _Counts(sum(table["tokens"].to_pylist()), sum(table["truncated"].to_pylist()))
-
-    def _staged_path(self, number: int) -> Path:
-        return self.target.staging / f"part-{number:05d}.parquet"
-
-    def _fraction(self, last: Document, count: int) -> float | None:
-        wanted = self.config.filters.sample or self.config.filters.limit
-        known = [value for value in (last.progress, count / wanted if wanted else None) if value is not None]
-        return min(1.0, max(known)) if known else None
-
-    def _choose_dtype(self, embedded: Embedded) -> None:
-        """Where float16 does not hold these vectors, the run goes over to float32."""
-        rows = [embedded.stage(stage) for stage in self.stages]
-        if self.dtype == "float32" or self.config.storage.dtype_for(rows, self.shape.heads) == self.dtype:
+    def _begin(self, info: ModelInfo) -> None:
+        if self._manifest is not None:
             return
-        self.manifest = replace(self.manifest, vectors={**self.manifest.vectors, "dtype": "float32"})
-        self.target.write_manifest(self.manifest)  # first: whoever resumes knows that all parts are to be widened
-        widen_parts(self.target, self.shape)
+        self._meter.restart()
+        self._began = time.monotonic()
+        manifest = _begun(self._config, info, self._label, self._corpus, self._reader.inputs)
+        self._reader.open(self._going_on)
+        if not self._going_on:
+            self._target.remove()
+        remove_leftovers(self._target.folder)
+        self._manifest = manifest
+        self._target.write_manifest(manifest)
 
-    def _remove_parts_from(self, number: int) -> None:
-        """Parts beyond the last: left over from a longer corpus."""
-        for stage in self.stages:
-            for path in self.target.parts(stage)[number:]:
-                path.unlink()
+    def _end(self, part: PartDone) -> None:
+        if part.kept:
+            self._kept += 1
+            self._add(part.part, 1.0)
+            self._meter.skip(part.documents, self._fraction, f"part {part.part + 1} was there already")
+        else:
+            batches = part.part in self._told
+            self._advance(part.part, part.documents, part.documents, 0 if batches else part.tokens)
+            self._told.pop(part.part)
 
-    def _finish(self, corpus: dict[str, Any], counts: dict[str, int]) -> None:
-        seconds = round(time.monotonic() - self.began, 3)
-        step = replace(self.manifest.steps["embed"], state="done", finished=_now(), seconds=seconds, counts=counts)
-        self.manifest = replace(self.manifest, corpus=corpus).with_step("embed", step)
-        self.target.write_manifest(self.manifest)
-        shutil.rmtree(self.target.staging, ignore_errors=True)
+    def _advance(self, part: int, done: int, of: int, tokens: int) -> None:
+        before = self._told.get(part, 0)
+        self._told[part] = max(before, done)
+        if done > before:
+            self._add(part, (done - before) / of)
+            self._meter.work(done - before, tokens, self._fraction)
 
-
-def _parts(documents: Iterable[Document], size: int) -> Iterator[list[Document]]:
-    iterator = iter(documents)
-    while part := list(itertools.islice(iterator, size)):
-        yield part
-
-
-def _staged(docs: np.ndarray, part: Sequence[Document], embedded: Embedded) -> pa.Table:
-    columns: dict[str, Any] = {
-        "doc": docs,
-        "id": [document.id for document in part],
-        "title": [document.title for document in part],
-        "text": [document.text for document in part],
-        "url": [document.url for document in part],
-        "tokens": embedded.tokens,
-        "truncated": embedded.truncated,
-        "topic": [document.topic for document in part],
-        "label_source": ["column" if document.topic is not None else None for document in part],
-        "label_score": [None] * len(part),
-        "extra": [json.dumps(document.extra, ensure_ascii=False) for document in part],
-    }
-    return pa.table(columns, schema=STAGED_DOCUMENTS)
+    def _add(self, part: int, share: float) -> None:
+        """A share of a part more is done."""
+        before, after = self._reader.fraction(part - 1), self._reader.fraction(part)
+        if before is None or after is None or self._fraction is None:
+            self._fraction = None
+        else:
+            whole = self._fraction + (after - before) * share
+            self._fraction = 1.0 if whole > 1 - 1e-9 else whole
 
 
 def _inputs(config: EmbedConfig, source: str, revision: str) -> str:
@@ -288,7 +229,7 @@ def _options(config: EmbedConfig) -> dict[str, Any]:
     return {key: value for key, value in asked.items() if value != defaults[key]} | config.storage.asked()
 
 
-def _before(target: Run, replacing: bool) -> Manifest | None:
+def _before(target: Run, replacing: bool, inputs: str) -> Manifest | None:
     """What is there that could be lost, if anything; a manifest that cannot be read is no obstacle to replacing it."""
     if not target.exists():
         return None
@@ -299,8 +240,9 @@ def _before(target: Run, replacing: bool) -> Manifest | None:
             return None
         raise
     step = before.steps.get("embed")
-    nothing_finished = step is not None and step.state != "done" and not any(target.staging.glob("part-*.parquet"))
-    return None if nothing_finished else before
+    if step is None or step.state == "done" or step.fingerprint == inputs or finished_paths(target):
+        return before
+    return None
 
 
 def _gone(earlier: Sequence[str], manifest: Manifest) -> tuple[str, ...]:
@@ -322,7 +264,3 @@ def _other_inputs(before: Manifest, name: str) -> Mistake:
         f"corpus {before.corpus['source']}, {stored(before)}, or other settings). Choose another run name, or pass "
         "--replace to make it anew."
     )
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

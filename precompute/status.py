@@ -11,6 +11,7 @@ from core.manifest import Manifest
 from core.store import Run, open_run, run_names
 from core.stored import stored
 from precompute.progress import clock
+from precompute.staging import finished_paths
 
 _BEING_BUILT = {"running": "is being built", "stopped": "was being built, and stopped,"}
 
@@ -78,7 +79,7 @@ def _state(state: str, run: Run) -> str:
 def _staged_documents(run: Run, manifest: Manifest) -> int:
     import pyarrow.parquet as pq
 
-    return sum(pq.read_metadata(path).num_rows for path in run.staging.glob("part-*.parquet"))
+    return sum(pq.read_metadata(path).num_rows for path in finished_paths(run))
 
 
 def _text(record: dict[str, Any]) -> str:

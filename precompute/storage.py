@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -30,7 +31,7 @@ class Storage:
         """The stages of a model of that shape; one that it has not is refused."""
         return check_stages(self.stages, shape)
 
-    def dtype_for(self, rows: list[np.ndarray], heads: int) -> str:
+    def dtype_for(self, rows: Iterable[np.ndarray], heads: int) -> str:
         """What a part's ``rows[doc, width]`` of some stages are written as."""
         if self.dtype == INT8 or all(fits_float16(one, heads) for one in rows):
             return self.dtype

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.schema import DIGEST, DOCUMENTS, STAGED_DOCUMENTS
+from core.schema import DIGEST, DOCUMENTS, FINISHED_DOCUMENTS, STAGED_DOCUMENTS
 from core.store import Run, write_table
 from precompute.documents import finish_documents
+from precompute.staging import documents_path, write_done
 
 
 def finish(tmp_path: Path, *parts: list[dict[str, Any]]) -> tuple[dict[str, str], pa.Table]:
@@ -39,8 +40,8 @@ def finish(tmp_path: Path, *parts: list[dict[str, Any]]) -> tuple[dict[str, str]
             }
             for each, extra in zip(docs, extras, strict=True)
         ]
-        table = pa.Table.from_pylist(rows, schema=STAGED_DOCUMENTS)
-        write_table(run.staging / f"part-{number:05d}.parquet", table, "")
+        write_table(documents_path(run, number), pa.Table.from_pylist(rows, schema=STAGED_DOCUMENTS), "")
+        write_done(run, number, pa.Table.from_pylist(rows, schema=FINISHED_DOCUMENTS), "")
     kinds = finish_documents(run, len(parts), "digest")
     return kinds, pq.read_table(run.documents_path)
 

@@ -31,6 +31,7 @@ from precompute.embed import EmbedConfig
 from precompute.fingerprint import part_digest
 from precompute.label_config import LabelConfig
 from precompute.project_config import ProjectConfig
+from precompute.staging import finished_paths
 from precompute.status import as_text, status
 from precompute.work import working_on
 
@@ -211,7 +212,7 @@ def test_killed_for_real_refused_meanwhile_and_gone_on_with(
     said = command("status", "run", "--cache", cache).out
     assert "new one    was being built, and stopped, with --replace; readers see the one above" in said
     assert command("verify", "run", "--cache", cache).status == 0
-    kept = len(list(new.staging.glob("*.parquet")))
+    kept = len(finished_paths(new))
     told = command(*arguments)
     assert told.status == 0
     assert f"({kept} of 60 parts were there from before)" in told.err
