@@ -76,9 +76,9 @@ def test_a_page_shows_the_stage_there_is_and_names_those_that_are_not(
     text = said(app)
     assert not app.error, text
     choices = [one for one in app.get("button_group") if one.label == "Stage"]
+    assert len(choices) == (page != "pages/use/your_document.py"), "Your document asks once there is one"
     for one in choices:
         assert [option.content for option in one.proto.options] == ["3 output"]
-    if choices:
         assert "This run does not keep stages 1 and 2" in text
         assert "The link names a stage that is not here" in text
         assert "stage" not in app.query_params
@@ -117,3 +117,4 @@ def test_a_new_document_is_embedded_and_placed_at_the_stage_there_is(open_page: 
         app.run()
     assert "Take it with you" in [heading.value for heading in app.subheader], said(app)
     assert not app.error
+    assert "This run does not keep stages 1 and 2" in said(app)

@@ -161,6 +161,7 @@ def run_table() -> None:
                 "heads": f"{model['heads']} on {model['kv_heads']}",
                 "documents": state.manifest.corpus["documents"] or None,
                 "corpus": cells([state.manifest.corpus["source"]])[0],
+                "vectors": stored(state.manifest),
                 "labels": label_facts(state.manifest).source if state.analysed else None,
                 "built": (state.manifest.steps["embed"].finished or "")[:16].replace("T", " "),
             }
