@@ -24,6 +24,8 @@ from core.schema import DIGEST, INT8, documents_schema, heads_schema
 from core.settings import setting
 from core.stages import check_head, check_stage, split_heads
 
+_NUMBERED = ("vector.list.element",)
+"""Parquet has no integers below four bytes, but an int8's number among 255 values takes one."""
 _PATIENCE = 20
 """Hundredths of a second in which a run that is being replaced must be back."""
 
@@ -254,24 +256,28 @@ class Run:
 def write_part(path: Path, docs: np.ndarray, vectors: np.ndarray, dtype: str, digest: str, heads: int = 1) -> None:
     """One part of head vectors: ``docs[doc]`` and ``vectors[doc, width]``; as int8 each of ``heads`` has a scale."""
     schema = heads_schema(vectors.shape[1], dtype, heads)
-    lists = [np.ascontiguousarray(vectors, dtype=dtype)] if dtype != INT8 else []
-    if dtype == INT8:
-        found = quantise(vectors, heads)
-        lists = [found.values, found.scale]
+    small = quantise(vectors, heads) if dtype == INT8 else None
+    lists = [np.ascontiguousarray(vectors, dtype=dtype)] if small is None else [small.values, small.scale]
     columns = [pa.array(docs, pa.int32())]
     for field, values in zip(list(schema)[1:], lists, strict=True):
         columns.append(pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), type=field.type))
-    write_table(path, pa.Table.from_arrays(columns, schema=schema), digest, compression="none")
+    table = pa.Table.from_arrays(columns, schema=schema)
+    write_table(path, table, digest, compression="none", numbered=() if small is None else _NUMBERED)
 
 
-def write_table(path: Path, table: pa.Table, digest: str, compression: str = "zstd") -> None:
-    """A Parquet file with page checksums and the digest of what it was made from."""
+def write_table(
+    path: Path, table: pa.Table, digest: str, compression: str = "zstd", numbered: Sequence[str] = ()
+) -> None:
+    """A Parquet file with page checksums and the digest of what it was made from.
+
+    Columns that are ``numbered`` keep each value once and then its number; without compression no other does.
+    """
     with replacing(path) as temporary:
         pq.write_table(
             table.replace_schema_metadata({DIGEST: digest}),
             temporary,
             compression=compression,
-            use_dictionary=compression != "none",
+            use_dictionary=compression != "none" or list(numbered),
             write_page_checksum=True,
         )
 

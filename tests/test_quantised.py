@@ -63,6 +63,7 @@ def test_a_part_reads_as_float16_and_mixes_with_wider_ones(tmp_path: Path) -> No
     write_part(tmp_path / "part.parquet", np.arange(50), vectors, "int8", "made from this", heads=4)
     back = read_part(tmp_path / "part.parquet", heads_schema(128, "int8", 4), "rebuild", 50)
     assert back.dtype == np.float16
+    assert (tmp_path / "part.parquet").stat().st_size < 50 * (128 + 4 * 4) + 5_000
     assert np.abs(back - vectors).max() <= np.abs(vectors).max() / 127 * 0.57
     # The page that embeds a new document takes such parts, mixed with wide ones, as they come.
     index = HeadIndex.of([back, vectors * 1e10], heads=4)
