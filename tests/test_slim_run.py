@@ -104,6 +104,11 @@ def test_overview_says_how_vectors_are_kept_and_what_the_drawing_lacks(open_page
     assert "Vectors: stages 1, 2 and 3 as float16" in said(open_page("pages/explore/overview.py", run="whole"))
 
 
+def test_a_head_beside_one_of_a_run_that_lacks_the_stage(open_page: Callable[..., AppTest]) -> None:
+    text = said(open_page("pages/explore/head_profile.py", run="whole", stage="1", beside="slim"))
+    assert "That run has no stage 1." in text
+
+
 def test_a_new_document_is_embedded_and_placed_at_the_stage_there_is(open_page: Callable[..., AppTest]) -> None:
     app = open_page("pages/use/your_document.py", run="slim")
     app.text_area[0].set_value("harbour violin enzyme")
