@@ -6,6 +6,8 @@ import contextlib
 import errno
 import os
 import re
+import secrets
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,7 +52,8 @@ def check_run_name(name: str) -> str:
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary path to write to, renamed to ``path`` once everything is on the disk."""
-    temporary = path.with_name(f"{path.name}{_TEMPORARY}{os.getpid()}")
+    # Processes on several machines may have the same number.
+    temporary = path.with_name(f"{path.name}{_TEMPORARY}{os.getpid()}-{secrets.token_hex(4)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
@@ -61,6 +64,11 @@ def replacing(path: Path) -> Iterator[Path]:
         raise write_mistake(path, error) from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def remove_folder(folder: Path) -> None:
+    """A folder, if it is there, with all that is in it."""
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def remove_leftovers(folder: Path) -> None:

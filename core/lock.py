@@ -14,8 +14,8 @@ from core.lock_note import said_by, sign, sign_off
 
 
 @contextlib.contextmanager
-def locked(path: Path, run: str) -> Iterator[None]:
-    """Holds the lock, or refuses with who holds it.
+def locked(path: Path, run: str, shared: bool = False, mark: str = "") -> Iterator[None]:
+    """Holds the lock, alone or with others who share it, or refuses with who holds it.
 
     Whoever holds it has written down who that is. What a killed job has left there holds nobody up: the system's lock
     decides. On a network file system it must be one that all hosts see, as NFS 4's is.
@@ -31,7 +31,7 @@ def locked(path: Path, run: str) -> Iterator[None]:
     with open(descriptor, "r+b", buffering=0) as file:
         for tries_left in range(9, -1, -1):  # whoever only asks, in is_locked, holds it for a moment
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
                 break
             except BlockingIOError as error:
                 if not tries_left:
@@ -39,9 +39,36 @@ def locked(path: Path, run: str) -> Iterator[None]:
                         f"Another job is at work on run '{run}'{said_by(file)}. Wait until it has ended."
                     ) from error
                 time.sleep(0.05)
-        sign(file, path)
+        if shared:  # who they are is not for one of them to say
+            yield
+            return
+        sign(file, path, mark)
         yield
         sign_off(file)
+
+
+@contextlib.contextmanager
+def turn(path: Path, wait: bool) -> Iterator[bool]:
+    """Whether it is this process that does what only one may do at a time; with ``wait`` it always is, in the end."""
+    import fcntl
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+    except OSError as error:
+        raise write_mistake(path, error) from error
+    with open(descriptor, "r+b", buffering=0) as file:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if wait:
+                    time.sleep(0.05)
+                    continue
+                yield False
+                return
+            yield True
+            return
 
 
 def is_locked(path: Path) -> bool:

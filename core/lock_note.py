@@ -16,11 +16,13 @@ from core.files import write_mistake
 _LONGEST = 300
 
 
-def sign(file: BinaryIO, path: Path) -> None:
-    """Writes down host, process and start of the job that holds the lock."""
+def sign(file: BinaryIO, path: Path, mark: str = "") -> None:
+    """Writes down host, process and start of the job that holds the lock, and its mark if it has one."""
     try:
         _replace(
-            file, f"process {os.getpid()} on {socket.gethostname()}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+            file,
+            f"process {os.getpid()} on {socket.gethostname()}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+            + (f" ({mark})" if mark else ""),
         )
     except OSError as error:  # the disk is full
         raise write_mistake(path, error) from error

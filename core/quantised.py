@@ -27,7 +27,7 @@ class Quantised:
 
 def quantise(vectors: np.ndarray, heads: int) -> Quantised:
     """``vectors[doc, head * dim]`` of any range."""
-    slices = vectors.reshape(len(vectors), heads, -1).astype(np.float64)
+    slices = vectors.reshape(len(vectors), heads, vectors.shape[1] // heads).astype(np.float64)
     largest = np.abs(slices).max(axis=2, initial=0.0)
     finite = np.isfinite(largest)
     scale = np.where(finite, largest / _STEPS, 0.0).astype(np.float32)
@@ -47,5 +47,5 @@ def dequantised(found: Quantised) -> np.ndarray:
     docs, heads = found.scale.shape
     used = found.scale[found.scale != 0]
     half = bool(((used >= _LEAST_SCALE) & (used <= _MOST_SCALE)).all())
-    values = found.values.reshape(docs, heads, -1) * found.scale[:, :, None]
+    values = found.values.reshape(docs, heads, found.values.shape[1] // heads) * found.scale[:, :, None]
     return values.astype(np.float16 if half else np.float32, copy=False).reshape(found.values.shape)

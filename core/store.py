@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,7 @@ import pyarrow.parquet as pq
 
 from core.errors import Mistake
 from core.files import check_run_name, is_inside, is_regular, is_run_name, replacing, write_mistake
-from core.lock import is_locked, locked
+from core.lock import is_locked, locked, turn
 from core.manifest import Manifest, read_manifest
 from core.parquet import read_columns
 from core.quantised import Quantised, dequantised, quantise
@@ -24,8 +25,6 @@ from core.schema import DIGEST, INT8, documents_schema, heads_schema
 from core.settings import setting
 from core.stages import check_head, check_stage, split_heads
 
-_NUMBERED = ("vector.list.element",)
-"""Parquet has no integers below four bytes, but an int8's number among 255 values takes one."""
 _PATIENCE = 20
 """Hundredths of a second in which a run that is being replaced must be back."""
 
@@ -226,9 +225,9 @@ class Run:
         return self.cache / f".lock-{self.real_name}"
 
     @contextlib.contextmanager
-    def lock(self) -> Iterator[None]:
-        """Only one job at a time works on a run."""
-        with locked(self._lock_path, self.name):
+    def lock(self, shared: bool = False) -> Iterator[None]:
+        """Only one job at a time works on a run, or several that share it."""
+        with locked(self._lock_path, self.name, shared):
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
@@ -250,7 +249,34 @@ class Run:
 
     def is_locked(self) -> bool:
         """Whether a job is at work on this run right now."""
-        return is_locked(self._lock_path)
+        return is_locked(self._lock_path) or any(map(is_locked, self._rank_paths()))
+
+    @contextlib.contextmanager
+    def rank(self, number: int, mark: str) -> Iterator[None]:
+        """One of several jobs that share the run; each number is there once, and all have the same mark."""
+        path = self.cache / f".rank{number}-{self.real_name}"
+        with locked(path, f"{self.name}' as rank '{number}", mark=mark):
+            try:
+                for other in self._rank_paths():
+                    if is_locked(other) and f"({mark})" not in other.read_text(encoding="utf-8", errors="replace"):
+                        raise Mistake(
+                            f"Others make the run '{self.name}' from other inputs. Give all of them the same command, "
+                            "or wait until they have ended."
+                        )
+                yield
+            finally:
+                path.unlink(missing_ok=True)
+
+    def turn(self, to: str, wait: bool = False) -> contextlib.AbstractContextManager[bool]:
+        """Among jobs that share the run: whether this one is the one to do something; see core.lock.turn."""
+        return turn(self.cache / f".{to}-{self.real_name}", wait)
+
+    def _rank_paths(self) -> list[Path]:
+        pattern = re.compile(rf"\.rank\d+-{re.escape(self.real_name)}")
+        try:
+            return [path for path in self.cache.iterdir() if pattern.fullmatch(path.name)]
+        except OSError:
+            return []
 
 
 def write_part(path: Path, docs: np.ndarray, vectors: np.ndarray, dtype: str, digest: str, heads: int = 1) -> None:
@@ -262,22 +288,20 @@ def write_part(path: Path, docs: np.ndarray, vectors: np.ndarray, dtype: str, di
     for field, values in zip(list(schema)[1:], lists, strict=True):
         columns.append(pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), type=field.type))
     table = pa.Table.from_arrays(columns, schema=schema)
-    write_table(path, table, digest, compression="none", numbered=() if small is None else _NUMBERED)
+    write_table(path, table, digest, compression="none")
 
 
-def write_table(
-    path: Path, table: pa.Table, digest: str, compression: str = "zstd", numbered: Sequence[str] = ()
-) -> None:
-    """A Parquet file with page checksums and the digest of what it was made from.
-
-    Columns that are ``numbered`` keep each value once and then its number; without compression no other does.
-    """
+def write_table(path: Path, table: pa.Table, digest: str, compression: str = "zstd") -> None:
+    """A Parquet file with page checksums and the digest of what it was made from."""
+    # Parquet has no integers below four bytes, but an int8's number in a dictionary of 255 takes one.
+    lists = [field for field in table.schema if pa.types.is_fixed_size_list(field.type)]
+    small = [f"{field.name}.list.element" for field in lists if field.type.value_type == pa.int8()]
     with replacing(path) as temporary:
         pq.write_table(
             table.replace_schema_metadata({DIGEST: digest}),
             temporary,
             compression=compression,
-            use_dictionary=compression != "none" or list(numbered),
+            use_dictionary=compression != "none" or small,
             write_page_checksum=True,
         )
 

@@ -58,6 +58,7 @@ def _embed(options: argparse.Namespace) -> int:
 
     from precompute import embed
     from precompute.corpus import Columns, Filters
+    from precompute.engines import Hands
     from precompute.storage import Storage
     from precompute.summary import gone_summary, summary
 
@@ -83,6 +84,9 @@ def _embed(options: argparse.Namespace) -> int:
         ),
         part_size=options.part_size,
         storage=Storage(tuple(options.stages) if options.stages else None, options.store_dtype),
+        max_failures=options.max_failures,
+        engine=options.engine,
+        hands=Hands(options.workers, options.num_gpus, options.ray_address),
         replace=options.replace,
     )
     result = embed.run(config, _progress(options))
@@ -261,8 +265,11 @@ def _progress(options: argparse.Namespace) -> Progress:
 
 
 def _all(options: argparse.Namespace) -> int:
+    from precompute.engines import ENGINES
     from precompute.work import working_on
 
+    if ENGINES[options.engine].shared:
+        raise Mistake(f"'all' is not for --engine {options.engine}. Start 'embed' with it, and then 'all' without.")
     with working_on(Run(options.cache, options.run), "all"):
         for step in STEPS:
             COMMANDS[step](options)

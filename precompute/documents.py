@@ -66,7 +66,10 @@ def _label_columns(labels: pa.Table, source: str) -> dict[str, pa.ChunkedArray]:
 
 
 def finish_documents(run: Run, parts: int, digest: str) -> dict[str, str]:
-    """Writes documents.parquet a part at a time, and returns the kind of each of the corpus's own columns."""
+    """Writes documents.parquet a part at a time, and returns the kind of each of the corpus's own columns.
+
+    Documents that could not be embedded are left out, and the others numbered without them.
+    """
     paths = [run.inside(documents_path(run, number)) for number in range(parts)]
     kinds: dict[str, str] = {}
     for path in paths:
@@ -80,8 +83,14 @@ def finish_documents(run: Run, parts: int, digest: str) -> dict[str, str]:
         replacing(run.documents_path) as temporary,
         pq.ParquetWriter(temporary, marked, compression="zstd", write_page_checksum=True) as writer,
     ):
+        count = 0
         for number, path in enumerate(paths):
-            writer.write_table(_typed(pq.read_table(path), read_done(run, number), kinds, schema))
+            done = read_done(run, number)
+            lived = pc.is_null(done["failed"])
+            table = _typed(pq.read_table(path), done, kinds, schema).filter(lived)
+            docs = pa.array(range(count, count + len(table)), pa.int32())
+            count += len(table)
+            writer.write_table(table.set_column(0, schema.field(0), docs))
     return kinds
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -11,24 +10,24 @@ from typing import Any
 
 from core.draft import Draft
 from core.embedder import EmbedderConfig, ModelInfo
-from core.errors import Mistake
-from core.files import remove_leftovers
+from core.errors import Mistake, listed
+from core.files import remove_folder, remove_leftovers
 from core.manifest import Manifest, Step, model_record
 from core.store import Run
 from core.stored import stored
 from core.versions import versions
 from precompute.corpus import Columns, Corpus, Filters
-from precompute.engines import ENGINES, Task
+from precompute.engines import ENGINES, Hands, Task
 from precompute.fingerprint import fingerprint
-from precompute.finishing import finish
-from precompute.part import Batch, Event, PartDone, PartSpec
+from precompute.finishing import done_by_another, finish, missing
+from precompute.part_spec import Batch, Event, PartDone, PartSpec
 from precompute.progress import Meter, Progress, Quiet
 from precompute.reading import Reader
 from precompute.sources import open_source
-from precompute.staging import finished_paths
+from precompute.staging import finished_paths, is_made, read_record
 from precompute.step import now
 from precompute.storage import Storage
-from precompute.work import working_on
+from precompute.work import Work, working_on
 
 ALGORITHM = 1
 """Raised whenever the same inputs give other vectors, so that older runs are made again."""
@@ -44,7 +43,10 @@ class EmbedConfig:
     filters: Filters = field(default_factory=Filters)
     part_size: int = 1_000
     storage: Storage = field(default_factory=Storage)
+    max_failures: int = 0
+    """Documents that may be left out because they cannot be embedded."""
     engine: str = "local"
+    hands: Hands = field(default_factory=Hands)
     replace: bool = False
     """Make a finished run anew, or one that holds other inputs; an interrupted run of these inputs goes on.
 
@@ -61,53 +63,98 @@ class EmbedResult:
     """Parts that an earlier, interrupted start had finished."""
     bytes: int = 0
     """All that the run takes on the disk."""
+    left: int = 0
+    """Parts that others, who share the run, have not finished; the last of them finishes it."""
     gone: tuple[str, ...] = ()
     """Steps that the replaced run had, and this one has not yet."""
 
 
 def run(config: EmbedConfig, progress: Progress | None = None) -> EmbedResult:
     """Embeds a corpus into a run; after an interruption, only what is missing."""
-    if config.part_size < 1:
-        raise Mistake(f"--part-size {config.part_size} makes no sense. Give 1 or more.")
+    _check(config)
     progress = progress or Quiet()
-    target = Run(config.cache, config.run)
+    engine = ENGINES[config.engine]
     source = open_source(config.source)
     model, corpus = config.embedder.locate(), source.fingerprint()
     inputs = _inputs(config, corpus, model.revision)
-    with working_on(target, "embed") as work:
-        target, before = work.at, _before(work.at, config.replace, inputs)
-        beside = config.replace and before is not None and before.is_done("embed")
-        earlier = tuple(before.steps) if beside and before is not None else ()
-        if beside:  # people read it: it stays until the new one is finished
-            target = work.anew()
-            before = _before(target, config.replace, inputs)
-        if before is not None and before.is_done("embed", inputs) and (beside or not config.replace):
-            shutil.rmtree(target.staging, ignore_errors=True)
-            manifest = _with_query_prompt(target, before, config.embedder.query_prompt)
-            return EmbedResult(manifest, True, bytes=target.bytes(), gone=_gone(earlier, manifest))
-        step = before.steps.get("embed") if before is not None else None
-        going_on = step is not None and step.state != "done" and step.fingerprint == inputs
-        if before is not None and not going_on and not config.replace:
-            raise _other_inputs(before, target.name)
+    run_ = Run(config.cache, config.run)
+    with working_on(run_, "embed", engine.shared) as work, engine.enter(run_, inputs):
+        found = _look(work, config, inputs, engine.shared)
+        if found.done is not None:
+            remove_folder(found.target.staging)
+            manifest = _with_query_prompt(found.target, found.done, config.embedder.query_prompt)
+            return EmbedResult(manifest, True, bytes=found.target.bytes(), gone=_gone(found.earlier, manifest))
+        target = found.target
+        place = target.kind if isinstance(target, Draft) else None
+        spec = PartSpec(
+            config.cache,
+            config.run,
+            place,
+            config.embedder,
+            model.revision,
+            inputs,
+            config.max_failures,
+            storage=config.storage,
+        )
+        reader = Reader(target, Corpus(source, config.columns, config.filters), inputs, config.part_size)
+        job = _Job(config, found, reader, source.label, corpus, Meter("embed", progress), engine.shared)
         try:
-            meter = Meter("embed", progress)
-            meter.say("loading the model")
-            spec = PartSpec(
-                config.cache,
-                config.run,
-                target.kind if isinstance(target, Draft) else None,
-                config.embedder,
-                model.revision,
-                inputs,
-                config.storage,
-            )
-            reader = Reader(target, Corpus(source, config.columns, config.filters), inputs, config.part_size)
-            job = _Job(target, config, reader, source.label, corpus, going_on, meter)
-            ENGINES[config.engine].run(Task(spec, model, reader), job.tell)
+            if not job.is_made():
+                engine.run(Task(spec, model, reader, config.hands), job.tell)
             result = job.finish()
-            return replace(result, gone=_gone(earlier, result.manifest))
         finally:
             progress.close()
+        if result.left:
+            work.leave_to_others()
+        return replace(result, gone=_gone(found.earlier, result.manifest))
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What there is before the work begins."""
+
+    target: Run
+    """Where the run is made: in its place, or beside it."""
+    before: Manifest | None
+    going_on: bool
+    """An interrupted start of these inputs is gone on with."""
+    done: Manifest | None = None
+    """There is nothing to do."""
+    earlier: tuple[str, ...] = ()
+    """Steps of the run that is to be replaced."""
+
+
+def _look(work: Work, config: EmbedConfig, inputs: str, shared: bool) -> _Found:
+    """Whether there is something to be done, where, and whether that is allowed."""
+    target, before = work.at, _before(work.at, config.replace, inputs)
+    if shared and before is not None and before.is_done("embed", inputs):
+        # Whoever comes after the last of many has nothing to replace.
+        return _Found(target, before, False, before)
+    beside = config.replace and before is not None and before.is_done("embed")
+    earlier = tuple(before.steps) if beside and before is not None else ()
+    if beside:  # people read it: it stays until the new one is finished
+        target = work.anew()
+        before = _before(target, config.replace, inputs)
+    if before is not None and before.is_done("embed", inputs) and (beside or not config.replace):
+        return _Found(target, before, False, before, earlier)
+    step = before.steps.get("embed") if before is not None else None
+    going_on = step is not None and step.state != "done" and step.fingerprint == inputs
+    if before is not None and not going_on and not config.replace:
+        raise _other_inputs(before, target.name)
+    return _Found(target, before, going_on, None, earlier)
+
+
+def _check(config: EmbedConfig) -> None:
+    if config.engine not in ENGINES:
+        raise Mistake(f"There is no engine '{config.engine}'. Choose one of {listed(ENGINES)}.")
+    for name, value, least in (
+        ("--part-size", config.part_size, 1),
+        ("--max-failures", config.max_failures, 0),
+        ("--workers", config.hands.workers, 1),
+        ("--num-gpus", config.hands.num_gpus, 0),
+    ):
+        if value is not None and value < least:
+            raise Mistake(f"{name} {value} makes no sense. Give {least} or more.")
 
 
 def _begun(config: EmbedConfig, info: ModelInfo, label: str, corpus: str, inputs: str) -> Manifest:
@@ -130,22 +177,32 @@ class _Job:
 
     def __init__(
         self,
-        target: Run,
         config: EmbedConfig,
+        found: _Found,
         reader: Reader,
         label: str,
         corpus: str,
-        going_on: bool,
         meter: Meter,
+        shared: bool,
     ) -> None:
-        self._target, self._config, self._reader, self._meter = target, config, reader, meter
-        self._label, self._corpus, self._going_on = label, corpus, going_on
+        self._target, self._config, self._reader, self._meter = found.target, config, reader, meter
+        self._label, self._corpus, self._shared = label, corpus, shared
+        self._going_on, self._before = found.going_on, found.before
         self._manifest: Manifest | None = None
         self._kept = 0
         self._told: dict[int, int] = {}
         """Of the parts that are being made, the documents that count as done; one made anew counts once."""
         self._fraction: float | None = 0.0
         self._began = time.monotonic()
+        meter.say("loading the model")
+
+    def is_made(self) -> bool:
+        """Whether an earlier start was interrupted only when it finished the run."""
+        made = self._going_on and is_made(self._target, self._reader.inputs)
+        self._reader.read = read_record(self._target, self._reader.inputs) if made else None
+        if self._reader.read is not None:
+            self._manifest, self._kept = self._before, self._reader.read.parts
+        return self._reader.read is not None
 
     def tell(self, event: Event) -> None:
         if isinstance(event, ModelInfo):
@@ -158,24 +215,55 @@ class _Job:
             self._meter.say(event)
 
     def finish(self) -> EmbedResult:
+        """The run as a whole; of those who share it, by the one who finds that nobody has left anything to be done."""
+        if self._shared:
+            # Whoever reads for the others, too, holds this lock: nothing is laid down again while it is taken away.
+            with self._target.turn("reading", wait=True):
+                return self._finish_together()
+        return self._finish()
+
+    def _finish(self) -> EmbedResult:
         assert self._manifest is not None
         assert self._reader.read is not None
         self._meter.say("writing documents.parquet")
-        manifest = finish(self._target, self._manifest, self._reader.read, self._began)
+        manifest = finish(self._target, self._manifest, self._reader.read, self._began, self._config.max_failures)
         return EmbedResult(manifest, skipped=False, parts_kept=self._kept, bytes=self._target.bytes())
 
+    def _finish_together(self) -> EmbedResult:
+        assert self._manifest is not None
+        if (manifest := done_by_another(self._target, self._reader.inputs)) is not None:
+            return EmbedResult(manifest, False, self._kept, self._target.bytes())
+        assert self._reader.read is not None
+        if left := missing(self._target, self._reader.read):
+            return EmbedResult(self._manifest, False, self._kept, left=left)
+        return self._finish()
+
     def _begin(self, info: ModelInfo) -> None:
-        if self._manifest is not None:
-            return
         self._meter.restart()
         self._began = time.monotonic()
-        manifest = _begun(self._config, info, self._label, self._corpus, self._reader.inputs)
+        self._manifest = _begun(self._config, info, self._label, self._corpus, self._reader.inputs)
+        if self._shared:
+            self._begin_together()
+            return
         self._reader.open(self._going_on)
         if not self._going_on:
             self._target.remove()
         remove_leftovers(self._target.folder)
-        self._manifest = manifest
-        self._target.write_manifest(manifest)
+        self._target.write_manifest(self._manifest)
+
+    def _begin_together(self) -> None:
+        """The first of those who share a run begins it; the others find it begun."""
+        target, inputs = self._target, self._reader.inputs
+        with Run(target.cache, target.name).turn("beginning", wait=True):
+            before = _before(target, True, inputs)
+            step = before.steps.get("embed") if before is not None else None
+            if before is not None and step is not None and step.fingerprint == inputs:
+                self._manifest = before
+                return
+            self._reader.open(False)
+            target.remove()
+            assert self._manifest is not None
+            target.write_manifest(self._manifest)
 
     def _end(self, part: PartDone) -> None:
         if part.kept:
@@ -200,7 +288,7 @@ class _Job:
         if before is None or after is None or self._fraction is None:
             self._fraction = None
         else:
-            whole = self._fraction + (after - before) * share
+            whole = self._fraction + (after - before) * share * self._reader.shared_by
             self._fraction = 1.0 if whole > 1 - 1e-9 else whole
 
 

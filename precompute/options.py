@@ -25,6 +25,7 @@ from core.topics import AUTO, LABELS, TOPIC_LISTS
 from core.tsne import LIMIT, METHODS, METRICS, MapConfig
 from precompute.attention_config import DOCUMENTS as LOOKED_AT
 from precompute.attention_config import TOKENS
+from precompute.engines import ENGINES
 from precompute.label_config import Asking
 from precompute.label_sources import SOURCES
 from precompute.progress import PROGRESS
@@ -52,6 +53,7 @@ def parser() -> argparse.ArgumentParser:
                 _source_options,
                 _model_options,
                 _storage_options,
+                _engine_options,
                 _label_options,
                 _analyse_options,
                 _project_options,
@@ -59,7 +61,11 @@ def parser() -> argparse.ArgumentParser:
                 _without,
             ),
         ),
-        ("embed", "documents to head vectors at three stages", (_source_options, _model_options, _storage_options)),
+        (
+            "embed",
+            "documents to head vectors at three stages",
+            (_source_options, _model_options, _storage_options, _engine_options),
+        ),
         (
             "label",
             "a topic for every document: the corpus's own, a language model's, the nearest one, a file's",
@@ -123,6 +129,27 @@ def _source_options(command: argparse.ArgumentParser) -> None:
     group.add_argument("--skip-bad", action="store_true", help="leave out broken records, and count them")
     group.add_argument("--part-size", type=int, default=1_000, metavar="N", help="documents in a part (default: 1000)")
     group.add_argument("--replace", action="store_true", help="make a run anew that is finished or holds other inputs")
+
+
+def _engine_options(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("engine")
+    words = "; ".join(f"{name}: {engine.help}" for name, engine in ENGINES.items())
+    group.add_argument("--engine", choices=list(ENGINES), default="local", help=f"{words} (default: local)")
+    group.add_argument(
+        "--workers",
+        type=int,
+        metavar="N",
+        help="processes (local) or replicas (ray), each with the model (default: one a GPU, else one; ray: one a node)",
+    )
+    group.add_argument("--num-gpus", type=float, metavar="N", help="of a replica (ray; default: 1 where there are any)")
+    group.add_argument("--ray-address", metavar="ADDRESS", help="of the cluster (default: RAY_ADDRESS, or a new one)")
+    group.add_argument(
+        "--max-failures",
+        type=int,
+        default=0,
+        metavar="N",
+        help="leave out up to N documents that cannot be embedded (default: 0, the run is not finished without them)",
+    )
 
 
 def _step_options(command: argparse.ArgumentParser) -> None:

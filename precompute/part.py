@@ -2,68 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from core.draft import Draft
-from core.embedder import Embedded, Embedder, EmbedderConfig, ModelInfo
+from core.device import is_out_of_memory
+from core.embedder import Embedded, Embedder, ModelInfo
 from core.errors import Mistake
 from core.locate import ModelFiles
 from core.shape import ModelShape
 from core.store import Run, write_part
-from precompute.staging import Staged, finished, staged, write_done
+from precompute.child import Isolated
+from precompute.part_spec import Batch, PartDone, PartSpec, Tell
+from precompute.staging import Staged, begin, finished, forgive, staged, write_done
 from precompute.storage import Storage
+from precompute.surviving import Survivors, Unusable, embed_surviving
 
-
-@dataclass(frozen=True)
-class PartSpec:
-    """All that a worker must be told, wherever it is started; small, and the same for all parts."""
-
-    cache: Path
-    run: str
-    draft: str | None
-    """The kind of draft that the run is made in; None where it is made in its own place."""
-    embedder: EmbedderConfig
-    revision: str
-    """Of the model's weights: a worker elsewhere must not take others of the same name."""
-    inputs: str
-    """The fingerprint of the step."""
-    storage: Storage = field(default_factory=Storage)
-
-    def at(self) -> Run:
-        return Run(self.cache, self.run) if self.draft is None else Draft(self.cache, self.run, self.draft)
-
-
-@dataclass(frozen=True)
-class Batch:
-    """``done`` of a part's documents have been embedded; the model saw ``tokens`` in the latest."""
-
-    part: int
-    done: int
-    of: int
-    tokens: int
-
-
-@dataclass(frozen=True)
-class PartDone:
-    """A part is finished."""
-
-    part: int
-    documents: int
-    failed: int
-    tokens: int
-    """That the model saw just now."""
-    kept: bool
-    """It was there already."""
-
-
-Event = ModelInfo | Batch | PartDone | str
-"""What an engine tells of its work: first that a model is loaded, and in a text what it waits for."""
-Tell = Callable[[Event], None]
+DEATHS = 2
+"""So often a part's worker has died before the part is made in a process apart, which may."""
+_CUDA = "CUDA error"
 
 
 class Worker:
@@ -73,38 +32,57 @@ class Worker:
         """``files`` are the model's, where they have been located already."""
         self._spec, self._files, self._run = spec, files, spec.at()
         self._embedder: Embedder | None = None
+        self._info: ModelInfo | None = None
 
     def load(self) -> ModelInfo:
-        return self._loaded().info
+        if self._info is None:
+            self._info = self._loaded().info
+        return self._info
 
     def work(self, number: int, tell: Tell) -> PartDone:
         """Makes a part, unless it is there; killed at any moment, it leaves nothing that looks like a finished one."""
         part, info = staged(self._run, number), self.load()
         if found := finished(self._run, number, part.digest, self._spec.storage.kept(info.shape)):
             return PartDone(number, found.documents, found.failed, 0, kept=True)
-        embedded = self._embed(number, part, tell)
-        write_vectors(self._run, number, part.docs, embedded, info.shape, part.digest, self._spec.storage)
-        table = pa.table(
-            {
-                "doc": part.docs,
-                "tokens": embedded.tokens,
-                "truncated": embedded.truncated,
-                "failed": pa.nulls(len(part.docs), pa.string()),
-            }
-        )
+        deaths = begin(self._run, number, part.digest)
+        try:
+            survivors = self._survivors(number, part, tell, careful=deaths >= DEATHS)
+        except BaseException:
+            with contextlib.suppress(Mistake):  # the disk is full
+                forgive(self._run, number, part.digest, deaths)
+            raise
+        embedded = survivors.joined(info.shape)
+        lived = np.asarray([index not in survivors.failed for index in range(len(part.docs))])
+        write_vectors(self._run, number, part.docs[lived], embedded, info.shape, part.digest, self._spec.storage)
+        learned = {"tokens": np.zeros(len(lived), np.int32), "truncated": np.zeros(len(lived), bool)}
+        learned["tokens"][lived], learned["truncated"][lived] = embedded.tokens, embedded.truncated
+        failed = [survivors.failed.get(index) for index in range(len(lived))]
+        table = pa.table({"doc": part.docs, **learned, "failed": pa.array(failed, pa.string())})
         done = write_done(self._run, number, table, part.digest)  # last: with it the part counts as finished
         seen = int(np.minimum(embedded.tokens, info.max_tokens).sum())
         return PartDone(number, done.documents, done.failed, seen, kept=False)
 
-    def _embed(self, number: int, part: Staged, tell: Tell) -> Embedded:
+    def embed(self, texts: list[str], on_batch: Callable[[int, int], None] | None = None) -> Embedded:
+        try:
+            return self._loaded().embed(texts, on_batch=on_batch)
+        except Exception as error:
+            if _CUDA in str(error) and not is_out_of_memory(error):
+                raise Unusable(str(error)) from error  # whatever is tried after it fails, too
+            raise
+
+    def _survivors(self, number: int, part: Staged, tell: Tell, careful: bool) -> Survivors:
         done = 0
 
         def on_batch(documents: int, tokens: int) -> None:
             nonlocal done
-            done += documents
+            done = min(len(part.texts), done + documents)
             tell(Batch(number, done, len(part.texts), tokens))
 
-        return self._loaded().embed(part.texts, on_batch=on_batch)
+        if not careful:
+            return embed_surviving(lambda texts: self.embed(texts, on_batch), part.texts, self._spec.max_failures)
+        self._embedder = None  # the model may have room on the device only once
+        with Isolated(self._spec) as isolated:
+            return embed_surviving(isolated.embed, part.texts, self._spec.max_failures)
 
     def _loaded(self) -> Embedder:
         if self._embedder is None:
@@ -114,6 +92,10 @@ class Worker:
                     f"The model '{files.name}' is of revision {files.revision} here, the job's is of "
                     f"{self._spec.revision}. Put the same files on all machines."
                 )
+            if self._spec.threads is not None:
+                import torch
+
+                torch.set_num_threads(self._spec.threads)
             self._embedder = Embedder.load(self._spec.embedder, files)
         return self._embedder
 

@@ -23,6 +23,8 @@ class Reader:
         self.inputs = inputs
         self.read: Read | None = None
         """Known once the end was reached."""
+        self.shared_by = 1
+        """Ranks that share the parts: what one of them has done counts so many times, to tell how far it is."""
         self._corpus, self._size = corpus, part_size
         self._documents: Iterator[Document] = iter(())
         self._fractions: list[float | None] = []

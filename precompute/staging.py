@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,8 +29,56 @@ def done_path(run: Run, number: int) -> Path:
     return run.staging / "done" / f"part-{number:05d}.parquet"
 
 
+def is_staged(run: Run, number: int) -> bool:
+    """Whether a part's documents are there."""
+    return digest_of(run.inside(documents_path(run, number))) is not None
+
+
 def finished_paths(run: Run) -> list[Path]:
     return sorted(done_path(run, 0).parent.glob("part-*.parquet"))
+
+
+def mark_made(run: Run, inputs: str) -> None:
+    """All parts are made, and the run is being finished."""
+    _write_json(_made_path(run), {"inputs": inputs})
+
+
+def is_made(run: Run, inputs: str) -> bool:
+    """Whether only the finishing of these inputs' run was interrupted."""
+    try:
+        found = json.loads(run.inside(_made_path(run)).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return bool(found == {"inputs": inputs})
+
+
+def _made_path(run: Run) -> Path:
+    return run.staging / "made.json"
+
+
+def begin(run: Run, number: int, digest: str) -> int:
+    """Marks a part as being made; returns how often whoever made it has died since it was staged."""
+    try:
+        found = json.loads(run.inside(_begun_path(run, number)).read_text(encoding="utf-8"))
+        deaths = int(found["begun"]) if found["digest"] == digest else 0
+    except (OSError, ValueError, KeyError, TypeError):
+        deaths = 0
+    _write_json(_begun_path(run, number), {"digest": digest, "begun": deaths + 1})
+    return deaths
+
+
+def forgive(run: Run, number: int, digest: str, deaths: int) -> None:
+    """Who made the part has stopped, but is alive."""
+    _write_json(_begun_path(run, number), {"digest": digest, "begun": deaths})
+
+
+def _begun_path(run: Run, number: int) -> Path:
+    return run.staging / "begun" / f"part-{number:05d}.json"
+
+
+def _write_json(path: Path, found: Mapping[str, Any]) -> None:
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(found) + "\n", encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -56,8 +105,7 @@ def read_record(run: Run, inputs: str) -> Read | None:
 
 
 def write_read_record(run: Run, read: Read) -> None:
-    with replacing(_read_path(run)) as temporary:
-        temporary.write_text(json.dumps(asdict(read)) + "\n", encoding="utf-8")
+    _write_json(_read_path(run), asdict(read))
 
 
 def stage_documents(run: Run, number: int, first: int, part: Sequence[Document], digest: str) -> None:

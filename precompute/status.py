@@ -102,6 +102,8 @@ def _text(record: dict[str, Any]) -> str:
         if "source" in step:
             detail += f" · {step['source']}, {step['counts'].get('labelled', 0):,} labelled"
         lines.append(f"  {name:<10} {step['state']} · {detail}")
+        if step["counts"].get("failed"):
+            lines.append(f"             {step['counts']['failed']:,} documents could not be embedded: failed.parquet")
         if step["state"] == "outdated":
             lines.append(f"             labels have changed since: 'python -m precompute {name} {record['run']}'")
         if step["state"] == "stopped":

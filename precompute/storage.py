@@ -33,7 +33,7 @@ class Storage:
 
     def dtype_for(self, rows: Iterable[np.ndarray], heads: int) -> str:
         """What a part's ``rows[doc, width]`` of some stages are written as."""
-        if self.dtype == INT8 or all(fits_float16(one, heads) for one in rows):
+        if self.dtype == INT8 or all(not len(one) or fits_float16(one, heads) for one in rows):
             return self.dtype
         return "float32"
 

@@ -19,6 +19,7 @@ _LEFT_OUT = {
     "short": "too short",
     "duplicate": "duplicates",
     "sampled_out": "not in the sample",
+    "failed": "could not be embedded (failed.parquet names them)",
 }
 
 
@@ -29,6 +30,11 @@ def summary(run: str, result: EmbedResult) -> str:
     counts = step.counts
     if result.skipped:
         return f"{run}: up to date, {manifest.corpus['documents']:,} documents. Nothing to do."
+    if result.left:
+        return (
+            f"{run}: this rank's parts are done; {result.left:,} are left to the others. The one that ends last "
+            "finishes the run; where none is at work any more, start the same command again."
+        )
     lines = [
         f"{run}: {manifest.corpus['documents']:,} documents × {model['heads']} heads × {_stages(manifest)} "
         f"by {model['name']}, layer {model['layer']}, {model['pooling']} pooling."

@@ -14,10 +14,11 @@ from core.store import Run
 class Work:
     """A command's work on a run, under its lock; ``at`` is what it reads and writes."""
 
-    def __init__(self, run: Run, command: str) -> None:
-        self.run, self.command = run, command
+    def __init__(self, run: Run, command: str, shared: bool = False) -> None:
+        self.run, self.command, self.shared = run, command, shared
         self.at = run
-        clear_up(run)
+        with self._alone():
+            clear_up(run)
 
     def anew(self) -> Draft:
         """Where the run is embedded anew, from nothing or from where a start before this one was stopped."""
@@ -36,14 +37,23 @@ class Work:
     def end(self) -> None:
         """The new version takes the run's place; what another start of this command has left is not wanted then."""
         if isinstance(self.at, Draft):
-            publish(self.at)
-            clear_up(self.run)
+            with self._alone():
+                if not self.shared or self.at.is_begun():  # another may have been faster
+                    publish(self.at)
+                clear_up(self.run)
         else:
             remove(Draft(self.run.cache, self.run.name, self.command).folder)
 
+    def leave_to_others(self) -> None:
+        """This job's share is done; the one that ends last puts the new version in place."""
+        self.at = self.run
+
+    def _alone(self) -> contextlib.AbstractContextManager[object]:
+        return self.run.turn("beginning", wait=True) if self.shared else contextlib.nullcontext()
+
     def leave(self) -> None:
         """Something went wrong: what was begun stays for the next start."""
-        if isinstance(self.at, Draft) and self.at.is_untouched():
+        if not self.shared and isinstance(self.at, Draft) and self.at.is_untouched():
             remove(self.at.folder)
 
 
@@ -51,7 +61,7 @@ _WORK: ContextVar[Work | None] = ContextVar("work", default=None)
 
 
 @contextlib.contextmanager
-def working_on(run: Run, command: str) -> Iterator[Work]:
+def working_on(run: Run, command: str, shared: bool = False) -> Iterator[Work]:
     """Locks the run; what was begun beside it takes its place when all is done, and stays for the next start if not.
 
     A step of ``all`` takes part in the work that ``all`` has begun: readers get its steps' results together.
@@ -60,8 +70,8 @@ def working_on(run: Run, command: str) -> Iterator[Work]:
     if outer is not None and outer.run == run:
         yield outer
         return
-    with run.lock():
-        work = Work(run, command)
+    with run.lock(shared):
+        work = Work(run, command, shared)
         token = _WORK.set(work)
         try:
             yield work

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from core.locate import ModelFiles
-from precompute.part import PartSpec, Tell
+from core.store import Run
+from precompute.part_spec import PartSpec, Tell
 from precompute.reading import Reader
+
+
+@dataclass(frozen=True)
+class Hands:
+    """How many workers there are to be, and what each is given."""
+
+    workers: int | None = None
+    """None leaves it to the engine."""
+    num_gpus: float | None = None
+    ray_address: str | None = None
 
 
 @dataclass(frozen=True)
@@ -18,6 +30,7 @@ class Task:
     files: ModelFiles
     """The model's, on this machine."""
     reader: Reader
+    hands: Hands = Hands()
 
 
 @dataclass(frozen=True)
@@ -30,3 +43,7 @@ class Engine:
 
     help: str
     run: Callable[[Task, Tell], None]
+    enter: Callable[[Run, str], contextlib.AbstractContextManager[None]] = lambda run, inputs: contextlib.nullcontext()
+    """What is held as long as ``run`` is at work on a run with inputs of this fingerprint, beyond the run's lock."""
+    shared: bool = False
+    """Several commands make one run together, each its share; ``run`` returns when this one's is finished."""

@@ -1,0 +1,107 @@
+"""Many processes, started by something else, that share a run: each makes every so-manieth part.
+
+None waits for one that may not have been started: whoever finds nobody reading reads, for itself and the others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+from core.store import Run
+from precompute.engines.place import Place, place_of
+from precompute.engines.task import Task
+from precompute.finishing import done_by_another
+from precompute.part import Worker
+from precompute.part_spec import PartSpec, Tell
+from precompute.reading import Reader
+from precompute.staging import is_staged, read_record
+
+_PATIENCE = 0.5
+"""Seconds between two looks for documents that others read."""
+
+
+def run(task: Task, tell: Tell) -> None:
+    place = place_of(os.environ)
+    worker = Worker(_on_own_device(task.spec, place), task.files)
+    tell(worker.load())
+    task.reader.shared_by = place.world
+    for number in _numbers(task.reader, place, tell):
+        tell(worker.work(number, tell))
+
+
+def enter(run: Run, inputs: str) -> contextlib.AbstractContextManager[None]:
+    """Each rank is there once, and all of them have the same inputs."""
+    return run.rank(place_of(os.environ).rank, inputs[:12])
+
+
+def _on_own_device(spec: PartSpec, place: Place) -> PartSpec:
+    """Where a machine's GPUs are seen by all its ranks, each takes its own."""
+    if spec.embedder.device not in (None, "cuda"):
+        return spec
+    import torch
+
+    gpus = torch.cuda.device_count()
+    return spec if gpus < 2 else replace(spec, embedder=replace(spec.embedder, device=f"cuda:{place.local % gpus}"))
+
+
+def _numbers(reader: Reader, place: Place, tell: Tell) -> Iterator[int]:
+    """This rank's parts, as they are laid down by whoever reads; the reading is taken over if nobody does."""
+    reading, number = _Reading(reader), place.rank
+    try:
+        while True:
+            if is_staged(reader.run, number):
+                yield number
+                number += place.world
+                continue
+            read = read_record(reader.run, reader.inputs)
+            if read is not None and number >= read.parts and not reading.is_at_work():
+                reader.read = read
+                return
+            if done_by_another(reader.run, reader.inputs) is not None:
+                return
+            if not reading.is_at_work():
+                reading.start()
+            tell(f"rank {place.rank} of {place.world} waits for part {number + 1} to be read")
+            time.sleep(_PATIENCE)
+    finally:
+        reading.stop()
+
+
+class _Reading:
+    """The reading of the corpus beside the work, if no other rank is at it."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader, self._thread = reader, threading.Thread()
+        self._error: BaseException | None = None
+        self._stopped = False
+
+    def is_at_work(self) -> bool:
+        if self._error is not None:
+            raise self._error
+        return self._thread.is_alive()
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._read, name="reading")
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped = True
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _read(self) -> None:
+        try:
+            with self._reader.run.turn("reading") as mine:
+                if not mine or done_by_another(self._reader.run, self._reader.inputs) is not None:
+                    return
+                self._reader.open(True)
+                for _ in self._reader.numbers():
+                    if self._stopped:
+                        return
+        except BaseException as error:
+            self._error = error
