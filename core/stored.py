@@ -31,9 +31,10 @@ def left_out(manifest: Manifest) -> tuple[int, ...]:
     return tuple(stage for stage in manifest.shape.stages if stage not in manifest.stages)
 
 
-def brings_stages(run: str) -> str:
-    """The command that makes a run with all of its model's stages."""
-    return f"python -m precompute all {run} --source … --model … --replace"
+def brings_stages(run: str, manifest: Manifest) -> str:
+    """The command that makes a run with all of its model's stages, stored as it is now."""
+    kept = f" --store-dtype {INT8}" if manifest.vectors["dtype"] == INT8 else ""
+    return f"python -m precompute all {run} --source … --model …{kept} --replace"
 
 
 def stages_said(stages: Sequence[int]) -> str:

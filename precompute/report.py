@@ -66,7 +66,7 @@ def _head(run: Run, tables: Tables) -> list[str]:
     if missing := left_out(tables.manifest):
         lines.append(
             f"A slim run: {stages_said(missing)} {'are' if len(missing) > 1 else 'is'} not kept; "
-            f"'{brings_stages(run.name)}' brings {'them' if len(missing) > 1 else 'it'}."
+            f"'{brings_stages(run.name, tables.manifest)}' brings {'them' if len(missing) > 1 else 'it'}."
         )
     if tables.manifest.steps["analyse"].options.get("centre"):
         lines.append("Cosines are of vectors centred by the corpus mean (--centre).")

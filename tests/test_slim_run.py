@@ -28,7 +28,7 @@ from precompute.topic_vectors import TopicModel
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted(re.findall(r'"(pages/\w+/\w+\.py)"', (ROOT / "app.py").read_text()))
 PATIENCE = 90
-COMMAND = "python -m precompute all slim --source … --model … --replace"
+COMMAND = "python -m precompute all slim --source … --model … --store-dtype int8 --replace"
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -48,7 +48,7 @@ def cache(
         run(EmbedConfig(cache, name, str(source), EmbedderConfig(model=str(tiny_model)), storage=storage))
         analyse.run(AnalyseConfig(cache, name, model=how))
     project.run(ProjectConfig(cache, "slim", iterations=30, threads=1))
-    retrieve.run(RetrieveConfig(cache, "slim", model=how))
+    retrieve.run(RetrieveConfig(cache, "slim", limit=12, model=how))
     layers.run(LayersConfig(cache, "slim", documents=30, model=how))
     attention.run(AttentionConfig(cache, "slim", documents=6, model=how))
     return cache

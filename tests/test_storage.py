@@ -168,8 +168,6 @@ def test_the_commands_say_how_a_run_is_stored(
     assert command("analyse", "run", "--cache", cache, "--model", tiny_model, "--quiet").status == 0
     report = command("report", "run", "--cache", cache).out
     assert "Vectors: stage 3 as int8, 0.0 MB of" in report
-    assert (
-        "A slim run: stages 1 and 2 are not kept; 'python -m precompute all run --source … --model … --replace'"
-        in report
-    )
+    wanted = "python -m precompute all run --source … --model … --store-dtype int8 --replace"
+    assert f"A slim run: stages 1 and 2 are not kept; '{wanted}' brings them." in report
     assert json.loads(command("report", "run", "--cache", cache, "--json").out)["vectors"]["dtype"] == "int8"

@@ -130,7 +130,7 @@ def slim(manifest: Manifest, run: str) -> None:
         lines = [f"- stage {stage} {STAGES[stage].name}: {_LOST[stage]}" for stage in missing]
         st.markdown("\n".join(["What it cannot show:", "", *lines, _compared(manifest)]))
         st.caption("Embedding the corpus anew, without --stages, brings all of them; readers keep this run until then:")
-        st.code(brings_stages(run), language="bash")
+        st.code(brings_stages(run, manifest), language="bash")
 
 
 def _compared(manifest: Manifest) -> str:
