@@ -115,8 +115,9 @@ def main(parent: int) -> None:
     def answer(message: Any) -> None:
         _write(answers, message)
 
-    from precompute.part import Worker
+    from precompute.part import Worker, hush
 
+    hush()
     worker = Worker(_read(requests))
     while True:
         try:

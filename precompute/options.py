@@ -142,7 +142,9 @@ def _engine_options(command: argparse.ArgumentParser) -> None:
         help="processes (local) or replicas (ray), each with the model (default: one a GPU, else one; ray: one a node)",
     )
     group.add_argument("--num-gpus", type=float, metavar="N", help="of a replica (ray; default: 1 where there are any)")
-    group.add_argument("--ray-address", metavar="ADDRESS", help="of the cluster (default: RAY_ADDRESS, or a new one)")
+    group.add_argument(
+        "--ray-address", metavar="ADDRESS", help="of the cluster, or auto (default: RAY_ADDRESS, else a new one)"
+    )
     group.add_argument(
         "--max-failures",
         type=int,

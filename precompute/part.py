@@ -100,6 +100,13 @@ class Worker:
         return self._embedder
 
 
+def hush() -> None:
+    """In a process of their own, libraries draw bars that nobody can read."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+
+
 def write_vectors(
     run: Run,
     number: int,

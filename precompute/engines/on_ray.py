@@ -32,7 +32,8 @@ def run(task: Task, tell: Tell) -> None:
         address = task.hands.ray_address or os.environ.get("RAY_ADDRESS")
         try:
             ray.init(
-                address=address,
+                # Without an address Ray would look for a cluster that was here once, and wait for it.
+                address=address or "local",
                 log_to_driver=True,
                 logging_level="error",
                 # A node that lacks the project, or has it elsewhere, is told by Python itself.
@@ -56,8 +57,9 @@ class Replica:
     """What Ray calls an actor: a worker somewhere in the cluster."""
 
     def __init__(self, spec: PartSpec) -> None:
-        from precompute.part import Worker
+        from precompute.part import Worker, hush
 
+        hush()
         self._worker = Worker(spec)
 
     def load(self) -> ModelInfo | Mistake:
@@ -122,7 +124,7 @@ class Actors:
         answered, _ = self._ray.wait(list(self._asked), num_returns=1, timeout=_PATIENCE)
         if not answered and not self._up:
             self._tell(
-                f"waiting for Ray to find room for a replica ({self._replicas.num_cpus} CPU, "
+                f"waiting for a replica, for which Ray needs room ({self._replicas.num_cpus} CPU, "
                 f"{self._replicas.num_gpus:g} GPU)"
             )
         for answer in answered:

@@ -1,0 +1,81 @@
+"""What the tests of the engines share: a corpus, a run to compare with, a run that was broken off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.store import Run
+from precompute import embed
+from precompute import part as parts_work
+from precompute.embed import EmbedConfig
+from precompute.progress import Report
+from precompute.staging import write_done
+
+
+class Seen:
+    """A progress that keeps what it is shown, and does something the first time that documents are done."""
+
+    def __init__(self, then: Callable[[], object] = lambda: None) -> None:
+        self.messages: list[str] = []
+        self._then: Callable[[], object] | None = then
+
+    def show(self, report: Report) -> None:
+        self.messages.append(report.message)
+        if report.documents and self._then is not None:
+            then, self._then = self._then, None
+            then()
+
+    def close(self) -> None:
+        pass
+
+
+def files(run: Run) -> dict[str, bytes]:
+    """Every file but the manifest, whose times differ."""
+    found = {str(path.relative_to(run.folder)): path for path in run.folder.rglob("*") if path.is_file()}
+    del found["manifest.json"]
+    return {name: path.read_bytes() for name, path in found.items()}
+
+
+def assert_same(one: Run, other: Run) -> None:
+    """The same run, byte by byte, whoever made it."""
+    assert files(one) == files(other)
+    manifests = [run.manifest() for run in (one, other)]
+    for name in ("model", "vectors", "corpus", "versions"):
+        assert getattr(manifests[0], name) == getattr(manifests[1], name)
+    steps = [manifest.steps["embed"] for manifest in manifests]
+    assert (steps[0].fingerprint, steps[0].counts, steps[0].options) == (
+        steps[1].fingerprint, steps[1].counts, steps[1].options
+    )  # fmt: skip
+
+
+def break_off(config: EmbedConfig, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Embeds on the local engine until ``count`` parts are finished, and stops in the middle of the next."""
+    written = 0
+
+    def write(*arguments: Any) -> Any:
+        nonlocal written
+        if written == count:
+            raise KeyboardInterrupt
+        written += 1
+        return write_done(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(parts_work, "write_done", write)
+        with pytest.raises(KeyboardInterrupt):
+            embed.run(config)
+
+
+def children(parent: int) -> list[int]:
+    """The processes that a process has started."""
+    found: list[int] = []
+    for path in Path(f"/proc/{parent}/task").glob("*/children"):
+        found += map(int, path.read_text().split())
+    return found
+
+
+def command_of(process: int) -> str:
+    return Path(f"/proc/{process}/cmdline").read_text().replace("\0", " ")
