@@ -17,7 +17,9 @@ from core.quantised import quantise
 from core.shape import ModelShape
 from core.store import Run, digest_of, write_part
 from core.stored import check_stages, left_out, stages_said
+from core.tokens import Tokens
 from core.verify import verify
+from precompute import part
 from precompute.embed import EmbedConfig, run
 from precompute.fingerprint import part_digest
 from precompute.storage import Storage
@@ -143,6 +145,51 @@ def test_the_same_storage_again_is_up_to_date(embed: Callable[..., Run]) -> None
     made = embed("run", (2,), "int8")
     before = made.part_path(2, 0).stat().st_mtime_ns
     assert embed("run", (2,), "int8").part_path(2, 0).stat().st_mtime_ns == before
+
+
+def test_a_slim_run_that_was_broken_off_goes_on_and_is_the_same(
+    embed: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = embed("whole", (1, 3), "int8")
+    with monkeypatch.context() as patch:
+        patch.setattr(part, "write_done", _after(1, part.write_done))
+        with pytest.raises(KeyboardInterrupt):
+            embed("broken", (1, 3), "int8")
+    again = embed("broken", (1, 3), "int8")
+    for stage in (1, 3):
+        assert [a.read_bytes() for a in again.parts(stage)] == [b.read_bytes() for b in whole.parts(stage)]
+
+
+def _after(count: int, write: Callable[..., Any]) -> Callable[..., Any]:
+    """``write``, which stops the job when it is called once more than ``count`` times."""
+    calls = iter(range(count))
+
+    def called(*arguments: Any) -> Any:
+        if next(calls, None) is None:
+            raise KeyboardInterrupt
+        return write(*arguments)
+
+    return called
+
+
+def test_a_document_left_out_closes_up_parts_of_int8(
+    embed: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encode, whole = Tokens.encode, embed("whole", (3,), "int8")
+    before = rows(whole, 3)
+
+    def refuse(self: Tokens, texts: list[str], prompt: str) -> Any:
+        if poison in texts:
+            raise ValueError("a byte that has no token")
+        return encode(self, texts, prompt)
+
+    poison = whole.documents(["text"])["text"][2].as_py()
+    monkeypatch.setattr(Tokens, "encode", refuse)
+    found = embed("left", (3,), "int8", max_failures=1)
+    assert found.manifest().corpus["documents"] == 9
+    # Batches are others now, so that numbers differ by a rounding: a step of the largest number at most.
+    assert np.abs(rows(found, 3) - np.delete(before, 2, axis=0)).max() <= np.abs(before).max() / 127 * 1.1
+    assert verify(found, part_digest).problems == ()
 
 
 def test_the_commands_say_how_a_run_is_stored(
