@@ -40,7 +40,7 @@ def write_run(
         docs = np.arange(first, min(first + part_size, count), dtype=np.int32)
         digest = part_digest(EMBEDDED, ((ids[doc], texts[doc]) for doc in docs))
         for stage in stages:
-            write_part(run.part_path(stage, number), docs, vectors(stage, first, len(docs)), dtype, digest)
+            write_part(run.part_path(stage, number), docs, vectors(stage, first, len(docs)), dtype, digest, shape.heads)
     columns: dict[str, Any] = {
         "doc": np.arange(count, dtype=np.int32),
         "id": ids,

@@ -15,7 +15,10 @@ SCHEMA_VERSION = 1
 DIGEST = b"headscope.digest"
 """Key of a Parquet file's metadata: what the file was made from. A part with the right digest is not made again."""
 
-VECTOR_TYPES: dict[str, pa.DataType] = {"float16": pa.float16(), "float32": pa.float32()}
+VECTOR_TYPES: dict[str, pa.DataType] = {"float16": pa.float16(), "float32": pa.float32(), "int8": pa.int8()}
+INT8 = "int8"
+STORED_AS = ("float16", INT8)
+"""What can be asked for; a run goes over to float32 by itself where float16 does not hold its vectors."""
 
 DOCUMENTS = pa.schema(
     [
@@ -80,15 +83,14 @@ def documents_schema(extra: Mapping[str, str]) -> pa.Schema:
     return schema
 
 
-def heads_schema(width: int, dtype: str) -> pa.Schema:
-    """Of a part of head vectors: ``width`` numbers a document, the heads side by side, not normalised."""
+def heads_schema(width: int, dtype: str, heads: int = 1) -> pa.Schema:
+    """Of a part of head vectors: ``width`` numbers a document, the heads side by side, not normalised.
+
+    As int8 each of the ``heads`` has a scale, too: what a step of its numbers is worth (see core/quantised.py).
+    """
     # The list's values are nullable because Parquet readers give them back so; none is ever null (see core/verify.py).
-    return pa.schema(
-        [
-            pa.field("doc", pa.int32(), nullable=False),
-            _vector("vector", width, VECTOR_TYPES[dtype]),
-        ]
-    )
+    fields = [pa.field("doc", pa.int32(), nullable=False), _vector("vector", width, VECTOR_TYPES[dtype])]
+    return pa.schema([*fields, _vector("scale", heads, pa.float32())] if dtype == INT8 else fields)
 
 
 def _figures(*names: str) -> list[pa.Field]:

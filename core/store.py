@@ -20,7 +20,8 @@ from core.files import check_run_name, is_inside, is_regular, is_run_name, repla
 from core.lock import is_locked, locked, turn
 from core.manifest import Manifest, read_manifest
 from core.parquet import read_columns
-from core.schema import DIGEST, documents_schema, heads_schema
+from core.quantised import Quantised, dequantised, quantise
+from core.schema import DIGEST, INT8, documents_schema, heads_schema
 from core.settings import setting
 from core.stages import check_head, check_stage, split_heads
 
@@ -152,9 +153,10 @@ class Run:
     def analysis_path(self, name: str) -> Path:
         return self.folder / "analysis" / f"{name}.parquet"
 
-    def bytes(self) -> int:
+    def bytes(self, under: str = "") -> int:
+        """Of all the run's files, or of those of one folder."""
         total = 0
-        for path in self.folder.rglob("*"):
+        for path in (self.folder / under).rglob("*"):
             with contextlib.suppress(FileNotFoundError):  # a job at work renames and removes
                 total += path.stat().st_size if path.is_file() else 0
         return total
@@ -171,10 +173,10 @@ class Run:
         return table
 
     def vectors(self, stage: int) -> Iterator[np.ndarray]:
-        """Rows ``[doc, width]`` of one stage as stored, a part at a time, in order of ``doc``."""
+        """Rows ``[doc, width]`` of one stage, float16 or float32, a part at a time, in order of ``doc``."""
         manifest = self.manifest()
         check_stage(stage, manifest.stages)
-        schema = heads_schema(manifest.shape.width(stage), manifest.vectors["dtype"])
+        schema = heads_schema(manifest.shape.width(stage), manifest.vectors["dtype"], manifest.shape.heads)
         paths = self.parts(stage)
         expected = manifest.parts if manifest.is_done("embed") else len(paths)
         # A part that is missing in the middle would give every later document another one's vectors.
@@ -277,31 +279,42 @@ class Run:
             return []
 
 
-def write_part(path: Path, docs: np.ndarray, vectors: np.ndarray, dtype: str, digest: str) -> None:
-    """One part of head vectors: ``docs[doc]`` and ``vectors[doc, width]``."""
-    schema = heads_schema(vectors.shape[1], dtype)
-    values = pa.array(np.ascontiguousarray(vectors, dtype=dtype).reshape(-1))
-    column = pa.FixedSizeListArray.from_arrays(values, type=schema.field("vector").type)
-    table = pa.Table.from_arrays([pa.array(docs, pa.int32()), column], schema=schema)
+def write_part(path: Path, docs: np.ndarray, vectors: np.ndarray, dtype: str, digest: str, heads: int = 1) -> None:
+    """One part of head vectors: ``docs[doc]`` and ``vectors[doc, width]``; as int8 each of ``heads`` has a scale."""
+    schema = heads_schema(vectors.shape[1], dtype, heads)
+    small = quantise(vectors, heads) if dtype == INT8 else None
+    lists = [np.ascontiguousarray(vectors, dtype=dtype)] if small is None else [small.values, small.scale]
+    columns = [pa.array(docs, pa.int32())]
+    for field, values in zip(list(schema)[1:], lists, strict=True):
+        columns.append(pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), type=field.type))
+    table = pa.Table.from_arrays(columns, schema=schema)
     write_table(path, table, digest, compression="none")
 
 
 def write_table(path: Path, table: pa.Table, digest: str, compression: str = "zstd") -> None:
     """A Parquet file with page checksums and the digest of what it was made from."""
+    # Parquet has no integers below four bytes, but an int8's number in a dictionary of 255 takes one.
+    lists = [field for field in table.schema if pa.types.is_fixed_size_list(field.type)]
+    small = [f"{field.name}.list.element" for field in lists if field.type.value_type == pa.int8()]
     with replacing(path) as temporary:
         pq.write_table(
             table.replace_schema_metadata({DIGEST: digest}),
             temporary,
             compression=compression,
-            use_dictionary=compression != "none",
+            use_dictionary=compression != "none" or small,
             write_page_checksum=True,
         )
 
 
 def read_part(path: Path, schema: pa.Schema, rebuild: str, rows: int | None = None) -> np.ndarray:
-    """The vectors of one part, ``[doc, width]`` as stored; ``rows`` is how many it must have, if that is known."""
-    column = read_columns(path, schema, rebuild, rows, ["vector"])["vector"].combine_chunks()
-    return column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), column.type.list_size)
+    """The vectors of one part, ``[doc, width]``; ``rows`` is how many it must have, if that is known.
+
+    As stored, but int8 is float16 again, or float32 where that does not hold it.
+    """
+    table = read_columns(path, schema, rebuild, rows, schema.names[1:])
+    lists = [column.combine_chunks() for column in table.columns]
+    arrays = [one.flatten().to_numpy(zero_copy_only=False).reshape(len(one), one.type.list_size) for one in lists]
+    return arrays[0] if len(arrays) == 1 else dequantised(Quantised(*arrays))
 
 
 def digest_of(path: Path) -> str | None:

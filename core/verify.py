@@ -101,7 +101,7 @@ def _documents(run: Run, manifest: Manifest) -> Iterator[list[tuple[str, str]]]:
 def _part_problem(run: Run, manifest: Manifest, stage: int, number: int, digest: str | None) -> str:
     path = run.part_path(stage, number)
     name = f"heads/stage={stage}/{path.name}"
-    schema = heads_schema(manifest.shape.width(stage), manifest.vectors["dtype"])
+    schema = heads_schema(manifest.shape.width(stage), manifest.vectors["dtype"], manifest.shape.heads)
     try:
         vectors = read_part(path, schema, run.rebuild)
         docs = pq.read_table(path, columns=["doc"], page_checksum_verification=True)["doc"].to_numpy()

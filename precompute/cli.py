@@ -59,6 +59,7 @@ def _embed(options: argparse.Namespace) -> int:
     from precompute import embed
     from precompute.corpus import Columns, Filters
     from precompute.engines import Hands
+    from precompute.storage import Storage
     from precompute.summary import gone_summary, summary
 
     logging.disable_progress_bar()
@@ -82,6 +83,7 @@ def _embed(options: argparse.Namespace) -> int:
             skip_bad=options.skip_bad,
         ),
         part_size=options.part_size,
+        storage=Storage(tuple(options.stages) if options.stages else None, options.store_dtype),
         max_failures=options.max_failures,
         engine=options.engine,
         hands=Hands(options.workers, options.num_gpus, options.ray_address),

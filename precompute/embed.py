@@ -14,6 +14,7 @@ from core.errors import Mistake, listed
 from core.files import remove_folder, remove_leftovers
 from core.manifest import Manifest, Step, model_record
 from core.store import Run
+from core.stored import stored
 from core.versions import versions
 from precompute.corpus import Columns, Corpus, Filters
 from precompute.engines import ENGINES, Hands, Task
@@ -25,6 +26,7 @@ from precompute.reading import Reader
 from precompute.sources import open_source
 from precompute.staging import finished_paths, is_made, read_record
 from precompute.step import now
+from precompute.storage import Storage
 from precompute.work import Work, working_on
 
 ALGORITHM = 1
@@ -40,6 +42,7 @@ class EmbedConfig:
     columns: Columns = field(default_factory=Columns)
     filters: Filters = field(default_factory=Filters)
     part_size: int = 1_000
+    storage: Storage = field(default_factory=Storage)
     max_failures: int = 0
     """Documents that may be left out because they cannot be embedded."""
     engine: str = "local"
@@ -83,7 +86,16 @@ def run(config: EmbedConfig, progress: Progress | None = None) -> EmbedResult:
             return EmbedResult(manifest, True, bytes=found.target.bytes(), gone=_gone(found.earlier, manifest))
         target = found.target
         place = target.kind if isinstance(target, Draft) else None
-        spec = PartSpec(config.cache, config.run, place, config.embedder, model.revision, inputs, config.max_failures)
+        spec = PartSpec(
+            config.cache,
+            config.run,
+            place,
+            config.embedder,
+            model.revision,
+            inputs,
+            config.max_failures,
+            storage=config.storage,
+        )
         reader = Reader(target, Corpus(source, config.columns, config.filters), inputs, config.part_size)
         job = _Job(config, found, reader, source.label, corpus, Meter("embed", progress), engine.shared)
         try:
@@ -149,7 +161,11 @@ def _begun(config: EmbedConfig, info: ModelInfo, label: str, corpus: str, inputs
     """The manifest of a run at its beginning."""
     return Manifest(
         model=model_record(info),
-        vectors={"dtype": "float16", "stages": list(info.shape.stages), "part_size": config.part_size},
+        vectors={
+            "dtype": config.storage.dtype,
+            "stages": list(config.storage.kept(info.shape)),
+            "part_size": config.part_size,
+        },
         corpus={"source": label, "fingerprint": corpus, "documents": 0, "extra": {}},
         versions=versions(),
         steps={"embed": Step(inputs, "running", now(), options=_options(config))},
@@ -289,6 +305,7 @@ def _inputs(config: EmbedConfig, source: str, revision: str) -> str:
             # some the refused command is to go on once --skip-bad is added.
             "filters": replace(config.filters, skip_bad=False),
             "part_size": config.part_size,
+            **config.storage.asked(),
         }
     )
 
@@ -297,7 +314,7 @@ def _options(config: EmbedConfig) -> dict[str, Any]:
     """What was asked for, without the defaults."""
     asked = {**asdict(config.columns), **asdict(config.filters)}
     defaults = {**asdict(Columns()), **asdict(Filters())}
-    return {key: value for key, value in asked.items() if value != defaults[key]}
+    return {key: value for key, value in asked.items() if value != defaults[key]} | config.storage.asked()
 
 
 def _before(target: Run, replacing: bool, inputs: str) -> Manifest | None:
@@ -332,6 +349,6 @@ def _with_query_prompt(target: Run, manifest: Manifest, asked: str | None) -> Ma
 def _other_inputs(before: Manifest, name: str) -> Mistake:
     return Mistake(
         f"The run '{name}' holds vectors of other inputs (model {before.model['name']}, layer {before.model['layer']}, "
-        f"corpus {before.corpus['source']}, or other settings). Choose another run name, or pass --replace to make it "
-        "anew."
+        f"corpus {before.corpus['source']}, {stored(before)}, or other settings). Choose another run name, or pass "
+        "--replace to make it anew."
     )

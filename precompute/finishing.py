@@ -89,11 +89,11 @@ def _learned(run: Run, read: Read) -> dict[str, int]:
 
 def _one_precision(run: Run, manifest: Manifest) -> Manifest:
     """Where float16 did not hold one part, all are float32."""
-    narrow = all(
-        pq.read_schema(run.inside(path)).field("vector").type.value_type == pa.float16()
+    wide = any(
+        pq.read_schema(run.inside(path)).field("vector").type.value_type == pa.float32()
         for path in run.parts(manifest.stages[0])
     )
-    if narrow:
+    if not wide:
         return manifest
     manifest = replace(manifest, vectors={**manifest.vectors, "dtype": "float32"})
     run.write_manifest(manifest)

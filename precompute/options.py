@@ -16,7 +16,9 @@ from core.pooling import POOLINGS
 from core.presets import DEFAULT_MODEL, PRESETS
 from core.probe import SAMPLES
 from core.retrieval import WAYS
+from core.schema import STORED_AS
 from core.settings import setting
+from core.stages import STAGES
 from core.store import default_cache
 from core.tasks import QUERIES
 from core.topics import AUTO, LABELS, TOPIC_LISTS
@@ -50,6 +52,7 @@ def parser() -> argparse.ArgumentParser:
             (
                 _source_options,
                 _model_options,
+                _storage_options,
                 _engine_options,
                 _label_options,
                 _analyse_options,
@@ -58,7 +61,11 @@ def parser() -> argparse.ArgumentParser:
                 _without,
             ),
         ),
-        ("embed", "documents to head vectors at three stages", (_source_options, _model_options, _engine_options)),
+        (
+            "embed",
+            "documents to head vectors at three stages",
+            (_source_options, _model_options, _storage_options, _engine_options),
+        ),
         (
             "label",
             "a topic for every document: the corpus's own, a language model's, the nearest one, a file's",
@@ -355,3 +362,21 @@ def _model_options(command: argparse.ArgumentParser) -> None:
     group.add_argument("--token-budget", type=int, metavar="N", help="tokens in a batch, padding included")
     group.add_argument("--padding", choices=PADDING_SIDES, default="right", help="makes no difference to the result")
     group.add_argument("--trust-remote-code", metavar="MODEL", help="run the code that this model brings with it")
+
+
+def _storage_options(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("storage")
+    group.add_argument(
+        "--stages",
+        type=int,
+        nargs="+",
+        choices=list(STAGES),
+        metavar="N",
+        help=f"keep these stages only, some of {listed(STAGES)} (default: all that the model has)",
+    )
+    group.add_argument(
+        "--store-dtype",
+        choices=STORED_AS,
+        default=STORED_AS[0],
+        help="what vectors are kept as: int8, with a scale a document and head, takes half of float16 (the default)",
+    )

@@ -12,12 +12,12 @@ from core.device import is_out_of_memory
 from core.embedder import Embedded, Embedder, ModelInfo
 from core.errors import Mistake
 from core.locate import ModelFiles
-from core.precision import fits_float16
 from core.shape import ModelShape
 from core.store import Run, write_part
 from precompute.child import Isolated
 from precompute.part_spec import Batch, PartDone, PartSpec, Tell
 from precompute.staging import Staged, begin, finished, forgive, staged, write_done
+from precompute.storage import Storage
 from precompute.surviving import Survivors, Unusable, embed_surviving
 
 DEATHS = 2
@@ -42,7 +42,7 @@ class Worker:
     def work(self, number: int, tell: Tell) -> PartDone:
         """Makes a part, unless it is there; killed at any moment, it leaves nothing that looks like a finished one."""
         part, info = staged(self._run, number), self.load()
-        if found := finished(self._run, number, part.digest, info.shape.stages):
+        if found := finished(self._run, number, part.digest, self._spec.storage.kept(info.shape)):
             return PartDone(number, found.documents, found.failed, 0, kept=True)
         deaths = begin(self._run, number, part.digest)
         try:
@@ -53,7 +53,7 @@ class Worker:
             raise
         embedded = survivors.joined(info.shape)
         lived = np.asarray([index not in survivors.failed for index in range(len(part.docs))])
-        write_vectors(self._run, number, part.docs[lived], embedded, info.shape, part.digest)
+        write_vectors(self._run, number, part.docs[lived], embedded, info.shape, part.digest, self._spec.storage)
         learned = {"tokens": np.zeros(len(lived), np.int32), "truncated": np.zeros(len(lived), bool)}
         learned["tokens"][lived], learned["truncated"][lived] = embedded.tokens, embedded.truncated
         failed = [survivors.failed.get(index) for index in range(len(lived))]
@@ -107,12 +107,21 @@ def hush() -> None:
     logging.disable_progress_bar()
 
 
-def write_vectors(run: Run, number: int, docs: np.ndarray, embedded: Embedded, shape: ModelShape, digest: str) -> None:
-    """The vectors of a part at all stages: in float16, or all in float32 where that does not hold one of them.
+def write_vectors(
+    run: Run,
+    number: int,
+    docs: np.ndarray,
+    embedded: Embedded,
+    shape: ModelShape,
+    digest: str,
+    storage: Storage,
+) -> None:
+    """The vectors of a part at the stages that are kept: as asked, or all in float32 where float16 does not hold them.
 
     A part decides for itself, so that its values do not depend on the parts before it; a run that has both kinds in
     the end is widened as a whole.
     """
-    fits = not len(docs) or all(fits_float16(embedded.stage(stage), shape.heads) for stage in shape.stages)
-    for stage in shape.stages:
-        write_part(run.part_path(stage, number), docs, embedded.stage(stage), "float16" if fits else "float32", digest)
+    rows = {stage: embedded.stage(stage) for stage in storage.kept(shape)}
+    dtype = storage.dtype_for(rows.values(), shape.heads)
+    for stage, vectors in rows.items():
+        write_part(run.part_path(stage, number), docs, vectors, dtype, digest, shape.heads)

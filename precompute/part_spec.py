@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.draft import Draft
 from core.embedder import EmbedderConfig, ModelInfo
 from core.store import Run
+from precompute.storage import Storage
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class PartSpec:
     max_failures: int = 0
     threads: int | None = None
     """That the model may use; None leaves it to torch."""
+    storage: Storage = field(default_factory=Storage)
 
     def at(self) -> Run:
         return Run(self.cache, self.run) if self.draft is None else Draft(self.cache, self.run, self.draft)

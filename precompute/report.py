@@ -14,7 +14,8 @@ from core.report import Row, Tables, TopicMerges, as_json, read_tables, topic_me
 from core.retrieval_findings import read_retrieval, retrieval_json, retrieval_lines
 from core.slices import HEADS, RANDOM
 from core.stages import STAGES
-from core.store import open_run
+from core.store import Run, open_run
+from core.stored import brings_stages, left_out, stages_said, stored
 from core.topic_match import WITHIN
 from core.topics import merged_into
 
@@ -32,6 +33,7 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
         found = {
             "run": name,
             **as_json(tables),
+            "vectors": {**tables.manifest.vectors, "bytes": run.bytes("heads"), "run_bytes": run.bytes()},
             "agreement": [pair.as_json() for pair in compared],
             "topic_merges": {"stage": merges.stage, "threshold": merges.merges.threshold, "groups": merges.groups},
             **({"retrieval": retrieval_json(retrieval)} if retrieval else {}),
@@ -40,7 +42,7 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
         return json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False)
     return "\n".join(
         [
-            *_head(name, tables),
+            *_head(run, tables),
             *_probe(tables),
             *_topic_match(tables),
             *_agreement(compared),
@@ -52,14 +54,20 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
     )
 
 
-def _head(name: str, tables: Tables) -> list[str]:
+def _head(run: Run, tables: Tables) -> list[str]:
     model, corpus = tables.manifest.model, tables.manifest.corpus
     lines = [
-        f"{name}: {corpus['documents']:,} documents ({tables.labelled:,} labelled) × {model['heads']} heads on "
+        f"{run.name}: {corpus['documents']:,} documents ({tables.labelled:,} labelled) × {model['heads']} heads on "
         f"{model['kv_heads']}, {model['name']}, layer {model['layer']}",
+        f"Vectors: {stored(tables.manifest)}, {run.bytes('heads') / 1e6:,.1f} MB of {run.bytes() / 1e6:,.1f} MB",
         f"Labels: {tables.labels.sentence}{' – CIRCULAR, see below' if tables.labels.circular else ''}",
         f"The study: {study.CITATION}; {study.MODEL}, another corpus: its figures are for orientation.",
     ]
+    if missing := left_out(tables.manifest):
+        lines.append(
+            f"A slim run: {stages_said(missing)} {'are' if len(missing) > 1 else 'is'} not kept; "
+            f"'{brings_stages(run.name, tables.manifest)}' brings {'them' if len(missing) > 1 else 'it'}."
+        )
     if tables.manifest.steps["analyse"].options.get("centre"):
         lines.append("Cosines are of vectors centred by the corpus mean (--centre).")
     return lines

@@ -9,6 +9,7 @@ from core.draft import ANEW, Draft, drafts
 from core.errors import Mistake
 from core.manifest import Manifest
 from core.store import Run, open_run, run_names
+from core.stored import stored
 from precompute.progress import clock
 from precompute.staging import finished_paths
 
@@ -39,6 +40,8 @@ def _record(run: Run) -> dict[str, Any]:
         "vectors": dict(manifest.vectors),
         "documents": manifest.corpus["documents"] or _staged_documents(run, manifest),
         "bytes": run.bytes(),
+        "vector_bytes": run.bytes("heads"),
+        "stored": stored(manifest),
         "steps": _steps(run, manifest),
         "new_versions": [_new_version(draft) for draft in drafts(run)],
     }
@@ -88,7 +91,8 @@ def _text(record: dict[str, Any]) -> str:
         f"width {model['head_dim']}, hidden {model['hidden']} · layer {model['layer']}, {model['pooling']} pooling"
     )
     lines.append(f"  corpus     {record['corpus']['source']} · {record['documents']:,} documents")
-    lines.append(f"  vectors    {record['vectors']['dtype']} · {record['bytes'] / 1e6:,.1f} MB in all")
+    size, vectors = (f"{record[key] / 1e6:,.1f} MB" for key in ("bytes", "vector_bytes"))
+    lines.append(f"  vectors    {record['stored']}, {vectors} · {size} in all")
     for name, step in record["steps"].items():
         detail = (
             f"since {step['started']}"

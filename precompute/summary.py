@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from core.labels import WORDS
 from core.manifest import Manifest
 from core.presets import PRESETS
+from core.stored import stored
 from precompute.progress import clock
 
 if TYPE_CHECKING:
@@ -35,13 +36,13 @@ def summary(run: str, result: EmbedResult) -> str:
             "finishes the run; where none is at work any more, start the same command again."
         )
     lines = [
-        f"{run}: {manifest.corpus['documents']:,} documents × {model['heads']} heads × {len(manifest.stages)} "
-        f"stages by {model['name']}, layer {model['layer']}, {model['pooling']} pooling."
+        f"{run}: {manifest.corpus['documents']:,} documents × {model['heads']} heads × {_stages(manifest)} "
+        f"by {model['name']}, layer {model['layer']}, {model['pooling']} pooling."
     ]
     pace = f"Texts of {counts['tokens']:,} tokens in {clock(step.seconds)}"
     if result.parts_kept:
         pace += f" ({result.parts_kept} of {counts['parts']} parts were there from before)"
-    lines.append(f"  {pace}; {result.bytes / 1e6:,.1f} MB in the cache, vectors as {manifest.vectors['dtype']}.")
+    lines.append(f"  {pace}; {result.bytes / 1e6:,.1f} MB in the cache, vectors of {stored(manifest)}.")
     if left_out := [f"{counts[key]:,} {word}" for key, word in _LEFT_OUT.items() if counts.get(key)]:
         lines.append(f"  Left out of {counts['read']:,}: {', '.join(left_out)}.")
     if counts["truncated"]:
@@ -84,7 +85,7 @@ def _analysed(run: str, manifest: Manifest) -> str:
     step, documents = manifest.steps["analyse"], manifest.corpus["documents"]
     counts = step.counts
     lines = [
-        f"{run}: {len(manifest.stages)} stages analysed in {clock(step.seconds)}, {counts['topics']} topics, "
+        f"{run}: {_stages(manifest)} analysed in {clock(step.seconds)}, {counts['topics']} topics, "
         f"{counts['labelled']:,} of {documents:,} documents labelled. See 'python -m precompute report {run}'."
     ]
     if counts["label_not_a_topic"]:
@@ -97,7 +98,7 @@ def _analysed(run: str, manifest: Manifest) -> str:
 def _projected(run: str, manifest: Manifest) -> str:
     step = manifest.steps["project"]
     counts = step.counts
-    line = f"{run}: maps of {counts['points']:,} points at {len(manifest.stages)} stages in {clock(step.seconds)}"
+    line = f"{run}: maps of {counts['points']:,} points at {_stages(manifest)} in {clock(step.seconds)}"
     if counts["placed"]:
         line += f"; {counts['fitted']:,} were fitted, a sample by topic, and the others placed among them"
     return line + "."
@@ -108,7 +109,7 @@ def _retrieved(run: str, manifest: Manifest) -> str:
     queries = step.counts["queries"]
     by = f"{queries:,} queries" + (" and its topics" if step.counts["tasks"] > 1 else "") if queries else "its topics"
     return (
-        f"{run}: heads judged by {by} at {len(manifest.stages)} stages in {clock(step.seconds)}. "
+        f"{run}: heads judged by {by} at {_stages(manifest)} in {clock(step.seconds)}. "
         f"See 'python -m precompute report {run}' and the page Retrieval lab."
     )
 
@@ -117,12 +118,16 @@ def _swept(run: str, manifest: Manifest) -> str:
     step = manifest.steps["layers"]
     counts = step.counts
     line = (
-        f"{run}: {counts['layers']} layers × {len(manifest.stages)} stages × {manifest.shape.heads} heads over "
+        f"{run}: {counts['layers']} layers × {_stages(manifest)} × {manifest.shape.heads} heads over "
         f"{counts['documents']:,} documents in {clock(step.seconds)}."
     )
     if not counts["labelled"]:
         line += "\n  Without labels there is no topic match and no topic selectivity; the rest is there."
     return line
+
+
+def _stages(manifest: Manifest) -> str:
+    return f"{len(manifest.stages)} stage{'s' if len(manifest.stages) > 1 else ''}"
 
 
 def _looked(run: str, manifest: Manifest) -> str:

@@ -127,7 +127,7 @@ def test_embed_says_what_it_has_done(command: Command, cache: Path, corpus: Path
     assert all(line.startswith("embed ") for line in progress)
     assert first == "run: 10 documents × 4 heads × 3 stages by tiny, layer 2, mean pooling."
     assert second.startswith("  Texts of 90 tokens in ")
-    assert second.endswith("MB in the cache, vectors as float16.")
+    assert second.endswith("MB in the cache, vectors of stages 1, 2 and 3 as float16.")
     again = command(*arguments)
     assert (again.status, again.out) == (0, "")
     assert again.err == "run: up to date, 10 documents. Nothing to do.\n"

@@ -34,7 +34,7 @@ def _one_map(state: RunState) -> None:
     heads, table = state.manifest.shape.heads, documents(state)
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        stage = choose_stage(state.manifest.stages)
+        stage = choose_stage(state.manifest)
     with right:
         found = _search(table)
     drawn = stage_map(state, stage)

@@ -30,7 +30,7 @@ def profile(state: RunState) -> None:
         if view == "head":
             head = head_control(state.manifest.shape.heads)
     with right:
-        stage = choose_stage(state.manifest.stages)
+        stage = choose_stage(state.manifest)
     found = tables(state)
     if view == "gallery":
         gallery(state, found, stage)

@@ -58,7 +58,7 @@ def choose_view(state: RunState) -> View | None:
     stages, heads = state.manifest.stages, state.manifest.shape.heads
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        stage = choose_stage(stages)
+        stage = choose_stage(state.manifest)
     with right, st.container(gap="small"):
         every = len(stages) > 1 and _toggle(
             "stages",

@@ -10,6 +10,7 @@ from core.probe import BY_DOCUMENT
 from core.report import Row, Tables
 from core.slices import HEADS
 from core.stages import STAGES
+from core.stored import stored
 from pages.explore.overview_report import small_maps
 from pages.shared.beside import other_run
 from pages.shared.data import RunState, tables
@@ -52,6 +53,7 @@ def _what_they_are(found: Sequence[Tables]) -> list[Line]:
         "Heads": lambda one: f"{one.manifest.shape.heads} on {one.manifest.shape.kv_heads}",
         "Pooling": lambda one: one.manifest.model["pooling"],
         "Corpus": lambda one: f"{one.manifest.corpus['source']}, {one.manifest.corpus['documents']:,} documents",
+        "Vectors": lambda one: stored(one.manifest),
         "Labelled": lambda one: f"{one.labelled:,}",
         "Chance of the probe": lambda one: f"{1 / one.manifest.shape.heads:.2f}",
         "Chance of a topic match": lambda one: f"{1 / int(one.manifest.steps['analyse'].counts['topics']):.2f}",

@@ -10,6 +10,7 @@ import streamlit as st
 from core.errors import Mistake
 from core.labels import label_facts
 from core.neighbours import Neighbours
+from core.stored import precision, stored
 from pages.shared.cards import Card, cards, open_card
 from pages.shared.controls import choose_document, choose_head, choose_stage
 from pages.shared.data import RunState, documents, head_vectors, neighbours, runs
@@ -59,8 +60,16 @@ def facts(state: RunState) -> None:
         said.append(f"labels: {plain(label_facts(state.manifest).sentence)}")
     said.append(plain(f"built {state.manifest.steps['embed'].finished or ''}"[:16]))
     st.caption(" · ".join(said))
+    st.caption(plain(_stored(state)))
     for note in model["notes"]:
         st.caption(plain(note))
+
+
+def _stored(state: RunState) -> str:
+    """How the vectors are kept."""
+    assert state.manifest is not None
+    explained = precision(state.manifest)
+    return f"Vectors: {stored(state.manifest)}" + (f" ({explained})" if explained else "")
 
 
 def _metrics(values: dict[str, str]) -> None:
@@ -87,7 +96,7 @@ def _one_head(state: RunState) -> None:
     with left:
         doc = choose_document(table)
     with right:
-        stage = choose_stage(state.manifest.stages)
+        stage = choose_stage(state.manifest)
         head = choose_head(shape.heads)
     if doc is None:
         return
@@ -152,6 +161,7 @@ def run_table() -> None:
                 "heads": f"{model['heads']} on {model['kv_heads']}",
                 "documents": state.manifest.corpus["documents"] or None,
                 "corpus": cells([state.manifest.corpus["source"]])[0],
+                "vectors": stored(state.manifest),
                 "labels": label_facts(state.manifest).source if state.analysed else None,
                 "built": (state.manifest.steps["embed"].finished or "")[:16].replace("T", " "),
             }

@@ -7,14 +7,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
 
+from core.manifest import Manifest
 from core.stages import STAGES
+from core.stored import left_out, stages_said
 from pages.shared.text import shortened
 from pages.shared.url import choice_from_url, choice_to_url
 
 _MOST_OPTIONS = 1_000
 
 
-def choose_stage(stages: tuple[int, ...]) -> int:
+def choose_stage(manifest: Manifest) -> int:
+    """One of the stages that the run keeps; those that it was told to leave out are named."""
+    stages, missing = manifest.stages, left_out(manifest)
     choice_from_url("stage", stages, stages[0])
     stage = st.segmented_control(
         "Stage",
@@ -28,6 +32,11 @@ def choose_stage(stages: tuple[int, ...]) -> int:
     stage = int(stage or stages[0])
     choice_to_url("stage", stage, stages[0])
     st.caption(f"{STAGES[stage].sentence} {STAGES[stage].caveat}")
+    if missing:
+        st.caption(
+            f":material/layers_clear: This run does not keep {stages_said(missing)}; the Overview says how to get "
+            f"{'them' if len(missing) > 1 else 'it'}."
+        )
     return stage
 
 

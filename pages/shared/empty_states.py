@@ -8,8 +8,11 @@ from typing import TypeGuard
 import streamlit as st
 
 from core.errors import Mistake
+from core.manifest import Manifest
 from core.settings import is_read_only, read_settings
+from core.stages import STAGES
 from core.store import Run
+from core.stored import brings_stages, left_out, stages_said
 from pages.shared.build import current_build, start_build
 from pages.shared.data import RunState, cache_folder
 from pages.shared.problem import show_problem
@@ -123,6 +126,33 @@ def no_labels(what: str) -> None:
         f"{what} needs documents with a topic, and no document of this run has one from its list of topics.",
         icon=":material/label_off:",
     )
+
+
+_LOST = {
+    1: "what each head read before a projection mixes the heads, the only stage at which a slice is a head for certain",
+    2: "what the projection makes of the heads",
+    3: "the model's own embedding, and with it what a search with the whole model finds",
+}
+"""What is not to be seen without a stage."""
+
+
+def slim(manifest: Manifest, run: str) -> None:
+    """What a run that keeps some stages only cannot show, and how to come by it; nothing for a run that has all."""
+    missing = left_out(manifest)
+    if not missing:
+        return
+    with st.container(border=True):
+        st.markdown(f":material/layers_clear: **A slim run: it keeps {stages_said(manifest.stages)}**")
+        lines = [f"- stage {stage} {STAGES[stage].name}: {_LOST[stage]}" for stage in missing]
+        st.markdown("\n".join(["What it cannot show:", "", *lines, _compared(manifest)]))
+        st.caption("Embedding the corpus anew, without --stages, brings all of them; readers keep this run until then:")
+        st.code(brings_stages(run, manifest), language="bash")
+
+
+def _compared(manifest: Manifest) -> str:
+    if len(manifest.stages) > 1:
+        return "- how a head changes on its way through the stages that are not here"
+    return "- how heads change from stage to stage: there is one to look at"
 
 
 def half_built(state: RunState) -> None:

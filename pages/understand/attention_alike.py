@@ -95,7 +95,7 @@ def roles(shown: Shown) -> None:
     if not found.labelled:
         no_labels("A head's role")
         return
-    stage = choose_stage(state.manifest.stages)
+    stage = choose_stage(state.manifest)
     here = types_here(state)
     profiles = {row["head"]: row for row in found.pick("profiles", stage=stage, slicing=HEADS) if row["head"]}
     heads = [

@@ -39,7 +39,7 @@ def choose_view(swept: Swept) -> View:
     shape = swept.manifest.shape
     left, right = st.columns(2, gap="medium", vertical_alignment="top")
     with left:
-        stage = choose_stage(swept.manifest.stages)
+        stage = choose_stage(swept.manifest)
         if stage == 3:
             st.caption(_INNER)
     with right:

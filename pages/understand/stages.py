@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.shared.empty_states import ready
+from pages.shared.empty_states import ready, slim
 from pages.shared.sidebar import choose_run
 from pages.understand.stages_parts import confusion, movement, redundancy, separation
 
@@ -15,6 +15,8 @@ st.markdown(
 )
 
 if ready(state, "analyse"):
+    assert state.manifest is not None
+    slim(state.manifest, state.run.name)
     separation(state)
     confusion(state)
     redundancy(state)

@@ -58,7 +58,7 @@ def confusion(state: RunState) -> None:
     st.subheader("Which heads are taken for each other?", help=why("probe", "key/value group"))
     left, right = st.columns([3, 2], gap="medium")
     with right:
-        stage = choose_stage(state.manifest.stages)
+        stage = choose_stage(state.manifest)
         split = st.segmented_control(
             "Split", SPLITS, default=BY_DOCUMENT, required=True, key="split", help=why("by sample", "by document")
         )

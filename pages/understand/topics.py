@@ -14,7 +14,7 @@ st.title("Topics")
 state = choose_run()
 if ready(state, "analyse"):
     assert state.manifest is not None
-    stage = choose_stage(state.manifest.stages)
+    stage = choose_stage(state.manifest)
     if state.manifest.steps["analyse"].options.get("centre"):
         st.caption("Cosines of documents and topics are of vectors centred by the corpus mean.")
     topic_match(state, stage)

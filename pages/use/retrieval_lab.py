@@ -23,7 +23,7 @@ def lab(state: RunState) -> None:
     names = tasks(state) if state.retrieved else []
     left, right = st.columns(2, gap="medium")
     with left:
-        stage = choose_stage(state.manifest.stages)
+        stage = choose_stage(state.manifest)
     with right:
         task = task_control(names) if names else None
     question = question_control(state, stage, query_set(state))

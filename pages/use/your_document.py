@@ -37,7 +37,7 @@ def through_every_head(state: RunState, chosen: Chosen) -> None:
         found = reading(state, chosen.text, in_chunks=True) or found
     left, right = st.columns(2, gap="medium", vertical_alignment="top")
     with left:
-        stage = choose_stage(state.manifest.stages)
+        stage = choose_stage(state.manifest)
         part = part_control(found)
     with right:
         head = head_pills(state.manifest.shape.heads)
