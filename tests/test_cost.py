@@ -44,7 +44,7 @@ def test_operations_by_hand() -> None:
 
 
 def test_the_study_s_model() -> None:
-    """41.9 million weights a layer in the attention and 176.2 in the feed-forward part: 14 billion operations a token."""
+    """A layer has 41.9 million weights in the attention and 176.2 behind it: 14 billion operations a token."""
     assert SFR.weights == 32 * (2 * 4096 * 4096 + 2 * 4096 * 1024 + 3 * 4096 * 14336) == 6_979_321_856
     # 1,000 tokens: 4 × 32 × 4096 × 500.5 of the attention is 1.9 % more.
     assert flops(SFR, 1000) == 1000 * (13_958_643_712 + 262_406_144)
