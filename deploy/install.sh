@@ -39,7 +39,7 @@ locked)
   ;;
 ray)
   # For KubeRay, which submits jobs through the dashboard. What is locked stays as it is.
-  python3 -m pip --python "$VENV/bin/python" install --no-compile "ray[default]==$2"
+  python3 -m pip --python "$VENV/bin/python" install --no-compile "ray[data,default]==$2"
   python3 -m pip --python "$VENV/bin/python" check
   ;;
 *)
