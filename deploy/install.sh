@@ -1,5 +1,6 @@
 #!/bin/sh
-# The packages of the image, in two steps that are two layers: `install.sh torch VERSION [INDEX]`, then `install.sh locked`.
+# The packages of the image, in two steps that are two layers: `install.sh torch VERSION [INDEX]`, then `install.sh locked`;
+# for a Ray cluster also `install.sh ray VERSION`.
 # A script, because the app and the GPU job take the same steps on bases with different Pythons.
 set -eu
 VENV=/opt/venv
@@ -36,8 +37,13 @@ locked)
   "$VENV/bin/python" -m streamlit version
   "$VENV/bin/python" "$FOLDER/imports.py"
   ;;
+ray)
+  # For KubeRay, which submits jobs through the dashboard. What is locked stays as it is.
+  python3 -m pip --python "$VENV/bin/python" install --no-compile "ray[data,default]==$2"
+  python3 -m pip --python "$VENV/bin/python" check
+  ;;
 *)
-  echo "install.sh: '$1' is no step; say 'torch VERSION [INDEX]' or 'locked'." >&2
+  echo "install.sh: '$1' is no step; say 'torch VERSION [INDEX]', 'locked' or 'ray VERSION'." >&2
   exit 2
   ;;
 esac
