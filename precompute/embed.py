@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -18,7 +17,7 @@ import pyarrow.parquet as pq
 
 from core.embedder import Embedded, Embedder, EmbedderConfig, ModelInfo
 from core.errors import Mistake
-from core.files import remove_leftovers
+from core.files import remove_file, remove_folder, remove_leftovers
 from core.manifest import Manifest, Step, model_record
 from core.precision import fits_float16
 from core.schema import STAGED_DOCUMENTS
@@ -82,7 +81,7 @@ def run(config: EmbedConfig, progress: Progress | None = None) -> EmbedResult:
             target = work.anew()
             before = _before(target, config.replace)
         if before is not None and before.is_done("embed", inputs) and (beside or not config.replace):
-            shutil.rmtree(target.staging, ignore_errors=True)
+            remove_folder(target.staging)
             manifest = _with_query_prompt(target, before, config.embedder.query_prompt)
             return EmbedResult(manifest, True, bytes=target.bytes(), gone=_gone(earlier, manifest))
         step = before.steps.get("embed") if before is not None else None
@@ -199,7 +198,7 @@ class _Embedding:
         paths = [self._staged_path(number), *(self.target.part_path(stage, number) for stage in self.shape.stages)]
         if any(digest_of(path) != digest for path in paths):
             return None
-        table = pq.read_table(paths[0], columns=["tokens", "truncated"])
+        table = pq.read_table(self.target.inside(paths[0]), columns=["tokens", "truncated"])
         return _Counts(sum(table["tokens"].to_pylist()), sum(table["truncated"].to_pylist()))
 
     def _staged_path(self, number: int) -> Path:
@@ -224,14 +223,14 @@ class _Embedding:
         """Parts beyond the last: left over from a longer corpus."""
         for stage in self.shape.stages:
             for path in self.target.parts(stage)[number:]:
-                path.unlink()
+                remove_file(path)
 
     def _finish(self, corpus: dict[str, Any], counts: dict[str, int]) -> None:
         seconds = round(time.monotonic() - self.began, 3)
         step = replace(self.manifest.steps["embed"], state="done", finished=_now(), seconds=seconds, counts=counts)
         self.manifest = replace(self.manifest, corpus=corpus).with_step("embed", step)
         self.target.write_manifest(self.manifest)
-        shutil.rmtree(self.target.staging, ignore_errors=True)
+        remove_folder(self.target.staging)
 
 
 def _parts(documents: Iterable[Document], size: int) -> Iterator[list[Document]]:
@@ -292,7 +291,7 @@ def _before(target: Run, replacing: bool) -> Manifest | None:
             return None
         raise
     step = before.steps.get("embed")
-    nothing_finished = step is not None and step.state != "done" and not any(target.staging.glob("part-*.parquet"))
+    nothing_finished = step is not None and step.state != "done" and not target.staged()
     return None if nothing_finished else before
 
 

@@ -7,6 +7,7 @@ from typing import TypeGuard
 import streamlit as st
 
 from core.settings import is_read_only, read_settings
+from core.store import trouble_at
 from pages.shared.build import current_build, start_build
 from pages.shared.data import RunState, cache_folder
 from pages.shared.problem import show_problem
@@ -15,6 +16,9 @@ from pages.shared.text import plain
 
 def empty_cache() -> None:
     """Nothing has been computed yet: says so, and offers to."""
+    if trouble := trouble_at(cache_folder()):
+        show_problem(trouble, "store")
+        return
     if not cache_folder().is_dir():
         st.warning(
             "The cache folder is not there. If it was a moment ago, see to it that its volume is mounted: the page "
