@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 
 from conftest import free_port
 
@@ -32,7 +31,10 @@ class S3Server:
         self.requests: list[str] = []
         """The first line of each connection's requests, as far as the door has seen them."""
         self.cut_after: int | None = None
-        """Bytes of a client's data after which its connection is dropped."""
+        """Bytes of clients' data after which the connection is dropped, and no other is let in."""
+        self.stall_after: int | None = None
+        """Bytes after which nothing is passed on any more; ``stalled`` is set then."""
+        self.stalled = threading.Event()
         self._door = free_port()
         self.open()
 
@@ -92,16 +94,14 @@ class S3Server:
                         self.cut_after -= len(data)
                         if self.cut_after < 0:
                             break
+                    if self.stall_after is not None:
+                        self.stall_after -= len(data)
+                        if self.stall_after < 0:
+                            self.stalled.set()
+                            while source.recv(65536):
+                                pass
+                            break
                 target.sendall(data)
         for each in (source, target):
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
-
-
-@contextlib.contextmanager
-def serving(**settings: str) -> Iterator[S3Server]:
-    server = S3Server(**settings)
-    try:
-        yield server
-    finally:
-        server.close()

@@ -5,17 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from conftest import Outcome, page_at
-from s3_server import S3Server, serving
+from s3_server import S3Server
 
 from benchmarks.synthetic import PlantedTopics, write_run
-from core import lease, mirror
+from core import mirror
 from core.draft import copied, publish
 from core.errors import Mistake
 from core.mirrors import cache_at, mirror_at
@@ -27,37 +27,6 @@ from precompute import analyse
 SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
 TOPICS = ("rivers", "engines")
 MODEL = PlantedTopics(SHAPE, {})
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[S3Server]:
-    with serving() as found:
-        yield found
-
-
-@pytest.fixture
-def address(server: S3Server, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """An empty bucket's, and nothing is believed for longer than it takes."""
-    for name, value in server.environment.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("HEADSCOPE_MIRROR", str(tmp_path / "mirror"))
-    monkeypatch.setattr(mirror, "FRESH", 0.0)
-    monkeypatch.setattr(lease, "SETTLED", 0.05)
-    bucket = f"bucket-{abs(hash(request.node.name)) % 10**9}"
-    server.make_bucket(bucket)
-    return f"s3://{bucket}/some/where"
-
-
-@pytest.fixture
-def here(address: str, tmp_path: Path) -> Path:
-    """The cache as the machine that builds it has it."""
-    return cache_at(address, tmp_path / "mirror")
-
-
-@pytest.fixture
-def elsewhere(address: str, tmp_path: Path) -> Path:
-    """The same as another machine has it, that has fetched nothing yet."""
-    return cache_at(address, tmp_path / "another")
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -109,3 +78,124 @@ def test_a_run_built_there_is_the_one_built_here(
     assert (whole.status, whole.out.strip()) == (0, f"run: whole ({len(there)} files checked).")
     assert '"at_work": false' in command("status", "--cache", address, "--json").out
     assert command("report", "run", "--cache", address).status == 0
+
+
+def test_the_app_reads_from_another_machine_only_what_its_page_needs(
+    address: str, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted(here)
+    analyse.run(analyse.AnalyseConfig(here, "run", model=MODEL))
+    monkeypatch.setenv("HEADSCOPE_MIRROR", str(tmp_path / "another"))
+    monkeypatch.setattr(mirror, "FRESH", 60.0)
+    mirrored = cache_at(address, tmp_path / "another") / "run"
+    for page, stage, stages in (
+        ("understand/topics", "1", {"stage=1"}),
+        ("explore/overview", "2", {"stage=1", "stage=2"}),
+    ):
+        app = page_at(address, f"pages/{page}.py", monkeypatch, stage=stage)  # type: ignore[arg-type]
+        assert app.sidebar.selectbox(key="run").options == ["run"]
+        assert not app.error
+        assert {path.name for path in (mirrored / "heads").iterdir()} == stages
+
+
+def test_a_page_that_is_drawn_again_asks_the_store_nothing_for_a_while(
+    s3_server: S3Server, address: str, here: Path, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted(here)
+    monkeypatch.setattr(mirror, "FRESH", 60.0)
+    run = Run(elsewhere, "run")
+    run.documents()
+    list(run.vectors(1))
+    before = len(s3_server.requests)
+    assert run_names(elsewhere) == ["run"]
+    asked = len(s3_server.requests) - before
+    for _ in range(10):
+        assert run_names(elsewhere) == ["run"]
+        run.documents()
+        list(run.vectors(1))
+    assert asked <= 2
+    assert len(s3_server.requests) - before == asked
+
+
+def test_a_run_that_was_copied_there_by_other_means_is_read(here: Path, elsewhere: Path, tmp_path: Path) -> None:
+    run, there = planted(tmp_path / "plain"), mirror_at(here)
+    assert there is not None
+    for name, data in files(run.folder).items():
+        there.store.put(f"run/{name}", data)
+    assert run_names(elsewhere) == ["run"]
+    assert Run(elsewhere, "run").documents().equals(run.documents())
+    assert (Run(elsewhere, "run").head_vectors(3, 0) == run.head_vectors(3, 0)).all()
+    assert Run(elsewhere, "run").bytes() == run.bytes()
+
+
+def test_a_run_that_was_removed_there_goes_from_the_mirror(here: Path, elsewhere: Path) -> None:
+    planted(here)
+    assert len(Run(elsewhere, "run").documents()) == 12
+    Run(here, "run").remove()
+    assert in_store(here, "run") == {}
+    assert run_names(elsewhere) == []
+    assert not (elsewhere / "run").exists()
+    with pytest.raises(Mistake, match="There is no run 'run' in the cache"):
+        open_run(elsewhere, "run")
+
+
+# Replaced under its readers
+
+
+def test_readers_have_the_old_run_or_the_new_one_never_half_of_each(
+    here: Path, elsewhere: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted(here)
+    analyse.run(analyse.AnalyseConfig(here, "run", model=MODEL))
+    there = mirror_at(here)
+    assert there is not None
+    third = cache_at(str(there.address), tmp_path / "third")
+    reader, late, before = Run(elsewhere, "run"), Run(third, "run"), read_tables(Run(here, "run"))
+    assert read_tables(reader) == before
+    late.manifest()  # of which it has no table yet
+    copy, taken = there.store.copy, list[str]()
+
+    def killed(name: str, to: str, size: int) -> None:
+        if len(taken) == 4:
+            raise KeyboardInterrupt
+        taken.append(to)
+        copy(name, to, size)
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(there.store, "copy", killed)
+        patched.setattr("core.mirror_publish._AT_ONCE", 1)
+        analyse.run(analyse.AnalyseConfig(here, "run", model=MODEL, seed=7, centre=True))
+    assert len(taken) == 4
+    assert read_tables(reader) == before
+    with pytest.raises(Mistake, match=r"^The run 'run' is being replaced at s3://.*start the command .* again\.$"):
+        read_tables(late)
+    with reader.lock():  # any job that begins on the run, on any machine
+        assert reader.manifest().steps["analyse"].options["centre"] is True
+    after = read_tables(reader)
+    assert after != before
+    assert read_tables(late) == after
+    assert not [name for name in there.store.folders() if name.startswith(".")]
+    shutil.rmtree(here)
+    assert read_tables(Run(here, "run")) == after
+
+
+def test_a_file_that_a_new_version_lacks_goes_and_the_others_stay(here: Path, elsewhere: Path) -> None:
+    run, reader = planted(here), Run(elsewhere, "run")
+    reader.documents()
+    list(reader.vectors(1))
+    kept = (elsewhere / "run/heads/stage=1/part-00000.parquet").stat().st_ino
+    with run.lock():
+        draft = copied(run, "label")
+        from core.files import remove_folder
+
+        remove_folder(draft.part_path(3, 0).parent)
+        assert draft.parts(3) == []
+        assert len(run.parts(3)) == 3
+        draft.write_manifest(draft.manifest())
+        publish(draft)
+        # The same manifest would not be a new version.
+        run.write_manifest(run.manifest().with_step("embed", run.manifest().steps["embed"]))
+    there = in_store(here, "run")
+    assert not any(name.startswith("heads/stage=3/") for name in there)
+    assert json.loads(there["files.json"])["files"].keys() == there.keys() - {"files.json"}
+    assert (elsewhere / "run/heads/stage=1/part-00000.parquet").stat().st_ino == kept
