@@ -27,7 +27,7 @@ from core.remote_store import Entry, Store, sha256_of
 if TYPE_CHECKING:
     from core.lease import Lease
 
-FRESH = 5.0
+FRESH, AGAIN = 5.0, 15.0
 """Seconds for which the store's word on a run is believed, and after which one that does not answer is asked again."""
 
 
@@ -45,6 +45,7 @@ class Mirror:
         """What this process has put into the store, by ``top`` and ``rest``."""
         self._guard = threading.RLock()
         self._asked: dict[str, float] = {}
+        self._failed = float("-inf")
         self._names: list[str] = []
         self._fetching: dict[Path, threading.Lock] = {}
         self._leased: dict[str, bool] = {}
@@ -218,8 +219,7 @@ class Mirror:
 
     def _due(self, key: str) -> bool:
         now = time.monotonic()
-        failed = self._asked.get("in vain", float("-inf")) if self.trouble else float("-inf")
-        if now - max(failed, self._asked.get(key, float("-inf"))) < FRESH:
+        if now - self._asked.get(key, float("-inf")) < FRESH or (self.trouble and now - self._failed < AGAIN):
             return False
         self._asked[key] = now
         return True
@@ -231,4 +231,4 @@ class Mirror:
             self.trouble = ""
         except RemoteMistake as mistake:
             self.trouble = str(mistake)
-            self._asked["in vain"] = time.monotonic()
+            self._failed = time.monotonic()

@@ -55,9 +55,9 @@ def open_run(cache: Path, name: str) -> Run:
     if not run.exists():
         if run.aside.is_dir():
             raise Mistake(f"The run '{name}' was being replaced when its job was killed. Start the same command again.")
+        known = run_names(cache)
         if trouble := trouble_at(cache):
             raise Mistake(trouble)
-        known = run_names(cache)
         remedy = f"There are: {', '.join(known)}." if known else "The cache is empty: build one with 'make demo'."
         raise Mistake(f"There is no run '{name}' in the cache. {remedy}")
     return run

@@ -324,6 +324,7 @@ def address(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("HEADSCOPE_MIRROR", str(tmp_path / "mirror"))
     monkeypatch.setattr(mirror, "FRESH", 0.0)
+    monkeypatch.setattr(mirror, "AGAIN", 0.0)
     monkeypatch.setattr(lease, "SETTLED", 0.05)
     bucket = f"bucket-{uuid.uuid4().hex[:12]}"
     s3_server.make_bucket(bucket)

@@ -64,7 +64,7 @@ def test_an_address_with_more_in_it_than_a_place_is_refused_and_not_quoted(
 
 @pytest.mark.parametrize("wrong", ["s3://", "s3:///x", "s3://bucket/../x", "s3://b c/x", "file://host/x", "s3://[x"])
 def test_an_address_that_is_none_is_refused(wrong: str, tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match="Write|Give"):
+    with pytest.raises(Mistake, match=r"Write|Give"):
         cache_at(wrong, tmp_path)
 
 
@@ -85,8 +85,10 @@ def test_a_bucket_that_is_not_there_is_told(address: str, command: Callable[...,
 
 
 def test_without_credentials_nobody_is_let_in_and_the_sentence_names_the_variables(
-    address: str, command: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+    address: str, here: Path, tmp_path: Path, command: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    planted(here)
+    monkeypatch.setenv("HEADSCOPE_MIRROR", str(tmp_path / "another"))
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     told = command("status", "--cache", address)
@@ -150,9 +152,10 @@ def test_an_upload_that_is_dropped_midway_leaves_nothing_and_the_next_start_goes
             s3_server.cut_after = 1_500  # of the first part that is uploaded next
         return before(self, texts, **options)  # type: ignore[arg-type]
 
-    with pytest.MonkeyPatch.context() as patched, pytest.raises(RemoteMistake, match="does not answer"):
+    with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Embedder, "embed", cut)
-        embed.run(config)
+        with pytest.raises(RemoteMistake, match="does not answer"):
+            embed.run(config)
     s3_server.cut_after = None
     store = mirror_there(here).store
     assert sorted(name for name in store.listing("run") if "00001" in name or name.endswith(".lease")) == []
@@ -209,9 +212,10 @@ def test_a_new_version_that_one_machine_has_begun_is_gone_on_with_by_another(
             raise KeyboardInterrupt
         return before(self, texts, **options)  # type: ignore[arg-type]
 
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patched:
         patched.setattr(Embedder, "embed", killed)
-        embed.run(config)
+        with pytest.raises(KeyboardInterrupt):
+            embed.run(config)
     assert Draft(here, "run").is_begun()
     assert len(Run(elsewhere, "run").documents()) == 3
     monkeypatch.setattr(lease, "STALE", 0.0)
@@ -226,14 +230,13 @@ def test_a_store_that_goes_and_comes_back(
 ) -> None:
     planted(here)
     monkeypatch.setenv("HEADSCOPE_MIRROR", str(tmp_path / "another"))
+    monkeypatch.setattr("core.remote_store._TRIES", 1)
     shown = "pages/explore/overview.py"
     assert not page_at(address, shown, monkeypatch).sidebar.warning  # type: ignore[arg-type]
     s3_server.shut()
     try:
         app = page_at(address, shown, monkeypatch)  # type: ignore[arg-type]
-        assert [warning.value for warning in app.sidebar.warning] == [
-            f"You see what this server had fetched before. {address.replace('-', chr(92) + '-')} does not answer."
-        ] or "does not answer" in app.sidebar.warning[0].value
+        assert re.match("You see what this server had fetched before.*does not answer", app.sidebar.warning[0].value)
         assert not app.error
         with pytest.raises(RemoteMistake, match=r"does not answer\. See to the network or AWS_ENDPOINT_URL"):
             list(Run(elsewhere, "run").vectors(3))
@@ -289,10 +292,11 @@ def test_a_claim_that_a_kill_has_left_ends(here: Path, elsewhere: Path, monkeypa
 def test_who_has_lost_a_run_writes_no_manifest(here: Path, elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = planted(here)
     manifest = run.manifest()
-    with pytest.raises(Mistake, match="Another job has taken over"), run.lock():
+    with run.lock():
         monkeypatch.setattr(lease, "STALE", 0.0)
         Lease(mirror_there(elsewhere), "run")
-        run.write_manifest(manifest)
+        with pytest.raises(Mistake, match="Another job has taken over"):
+            run.write_manifest(manifest)
 
 
 def test_two_that_begin_at_once_are_not_both_let_in(
