@@ -23,6 +23,8 @@ from core.report import read_tables
 from core.shape import ModelShape
 from core.store import Run, open_run, run_names
 from precompute import analyse
+from precompute.labelling.answers import Answer
+from precompute.labelling.answers_there import answers_at
 
 SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
 TOPICS = ("rivers", "engines")
@@ -200,3 +202,39 @@ def test_a_file_that_a_new_version_lacks_goes_and_the_others_stay(here: Path, el
     assert not any(name.startswith("heads/stage=3/") for name in there)
     assert json.loads(there["files.json"])["files"].keys() == there.keys() - {"files.json"}
     assert (elsewhere / "run/heads/stage=1/part-00000.parquet").stat().st_ino == kept
+
+
+# Paid answers
+
+
+def paid(topic: str | None, reason: str | None = None) -> Answer:
+    return Answer(topic, None, reason, "gpt-4o", 100, 10, 0.5)
+
+
+def _asked_in_vain(cache: Path) -> None:
+    with answers_at(cache) as answers:
+        answers.put("two", paid("Sports"))
+        raise Mistake("The account is out of money.")
+
+
+def test_answers_that_one_machine_has_paid_for_are_not_paid_for_by_another(here: Path, elsewhere: Path) -> None:
+    with answers_at(here) as answers:
+        answers.put("one", paid("Cooking"))
+    shutil.rmtree(here)
+    with answers_at(elsewhere) as answers:
+        assert answers.get("one") == paid("Cooking")
+        with pytest.raises(Mistake, match="out of money"):
+            _asked_in_vain(here)
+        answers.put("three", paid(None, "it said nothing"), final=False)
+    with answers_at(here) as answers:
+        assert (answers.count(), answers.paid(), answers.tries("three")) == (2, 3, 1)
+    assert [name for name in elsewhere.iterdir() if name.is_dir()] == []
+
+
+def test_answers_of_which_nothing_is_new_are_not_put_again(s3_server: S3Server, here: Path, elsewhere: Path) -> None:
+    with answers_at(here) as answers:
+        answers.put("one", paid("Cooking"))
+    before = len(s3_server.requests)
+    with answers_at(elsewhere) as answers:
+        assert answers.count() == 1
+    assert not [line for line in s3_server.requests[before:] if line.startswith("PUT")]
