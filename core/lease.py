@@ -100,6 +100,7 @@ class Lease:
 @contextlib.contextmanager
 def leased(cache: Path, name: str) -> Iterator[None]:
     """Holds the lease of a run, and has the mirror as the store is; for a cache that is a folder there is none."""
+    from core.mirror_paths import run_of
     from core.mirror_switch import begin
     from core.mirrors import mirror_at
 
@@ -114,7 +115,8 @@ def leased(cache: Path, name: str) -> Iterator[None]:
         yield
     finally:
         del mirror.held[name]
-        mirror.written.clear()
+        for top in [top for top in mirror.written if run_of(top) == name]:
+            del mirror.written[top]
         lease.release()
         mirror.look_again(name)
 

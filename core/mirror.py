@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import threading
 import time
 import uuid
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 FRESH, AGAIN = 5.0, 15.0
 """Seconds for which the store's word on a run is believed, and after which one that does not answer is asked again."""
+_DAY = 86_400
 
 
 class Mirror:
@@ -50,6 +52,7 @@ class Mirror:
         self._fetching: dict[Path, threading.Lock] = {}
         self._leased: dict[str, bool] = {}
         self._writable: bool | None = None
+        self._swept = False
 
     def split(self, path: Path) -> tuple[str, str]:
         parts = path.relative_to(self.folder).parts
@@ -61,6 +64,7 @@ class Mirror:
             if self._due("the names"):
                 with self._noting_trouble():
                     self._names = [name for name in self.store.folders() if is_run_name(name)]
+            self._sweep()
         try:
             here = [path.name for path in self.folder.iterdir() if (path / MANIFEST).is_file()]
         except OSError:
@@ -121,7 +125,8 @@ class Mirror:
         listed = {path: entry.size for path, entry in local_entries(self.folder / top).items()}
         if not self.is_open(top):
             return listed
-        return {**(listed if is_copy(top) else {}), **self.store.listing(top)}
+        there = {path: each.size for path, each in self.store.listing(top).items()}
+        return {**(listed if is_copy(top) else {}), **there}
 
     def is_there(self, path: Path) -> bool:
         """Whether a run has the file, here or in the store."""
@@ -216,6 +221,16 @@ class Mirror:
         with (self.folder / f".switch-{run_of(top)}").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+    def _sweep(self) -> None:
+        """Removes what processes of this mirror were fetching when they were killed, a day ago or longer."""
+        if self._swept:
+            return
+        self._swept, old = True, time.time() - _DAY
+        for path in (*self.folder.glob(".fetching/*"), *self.folder.glob(".new-*"), *self.folder.glob(".gone-*")):
+            with contextlib.suppress(OSError):
+                if path.stat().st_mtime < old:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def _due(self, key: str) -> bool:
         now = time.monotonic()

@@ -27,9 +27,11 @@ def publish(mirror: Mirror, draft: str) -> None:
     entries = local_entries(mirror.folder / draft)
     there, run = mirror.store.listing(draft), _entries(mirror, name)
     for rest, entry in entries.items():
-        if run.get(rest) != entry and there.get(rest) != entry.size:
-            put = mirror.store.put(f"{draft}/{rest}", mirror.folder / draft / rest)
-            entries[rest] = put
+        if run.get(rest) == entry or (rest in there and there[rest].size == entry.size):
+            continue
+        if not (mirror.folder / draft / rest).is_file():  # another machine has cleared away what this one had begun
+            raise mirror.being_replaced(draft)
+        entries[rest] = mirror.store.put(f"{draft}/{rest}", mirror.folder / draft / rest)
     list_here(mirror, draft, entries)
     mirror.store.put(f"{draft}/{FILES}", written(entries))
     mirror.store.put(f"{draft}/{_DECIDED}", b"{}\n")
@@ -51,10 +53,10 @@ def _carry_out(mirror: Mirror, draft: str) -> None:
         taken = [rest for rest in there if rest in new and rest != MANIFEST]
         gone = [rest for rest in store.listing(name) if rest not in new and rest not in (FILES, MANIFEST)]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            list(pool.map(lambda rest: store.copy(f"{draft}/{rest}", f"{name}/{rest}", there[rest]), taken))
+            list(pool.map(lambda rest: store.copy(f"{draft}/{rest}", f"{name}/{rest}", there[rest].size), taken))
             list(pool.map(lambda rest: store.delete(f"{name}/{rest}"), gone))
         for rest in (FILES, MANIFEST):
-            store.copy(f"{draft}/{rest}", f"{name}/{rest}", there[rest])
+            store.copy(f"{draft}/{rest}", f"{name}/{rest}", there[rest].size)
     store.delete(f"{draft}/{MANIFEST}")
     store.delete(f"{draft}/{_DECIDED}")
     store.delete_folder(draft)

@@ -34,7 +34,7 @@ def switch(mirror: Mirror, name: str) -> None:
     files = mirror.store.get(f"{name}/{FILES}")
     entries = read_entries(files)
     if files is None:  # the run was copied there by other means: files are known by their size alone
-        entries = {path: Entry(size, "") for path, size in mirror.store.listing(name).items()}
+        entries = {path: Entry(each.size, "") for path, each in mirror.store.listing(name).items()}
         entries[MANIFEST] = mine
     if entries is None or entries.get(MANIFEST) != mine:  # one of the two is about to be replaced
         mirror.look_again(name)

@@ -31,8 +31,8 @@ def _list(mirror: Mirror, top: str, manifest: bytes) -> None:
     before = local_entries(mirror.folder / top)
     entries: dict[str, Entry] = {}
     if is_finished(manifest):  # until then parts come from several machines, and may be replaced
-        known = {**before, **mirror.written.get(top, {})}
-        entries = {**(before if is_copy(top) else {}), **found_in(mirror.store, top, known)}
+        found = found_in(mirror.store, top, before, mirror.written.get(top, {}))
+        entries = {**(before if is_copy(top) else {}), **found}
     entries[MANIFEST] = Entry(len(manifest), hashlib.sha256(manifest).hexdigest())
     mirror.store.put(f"{top}/{FILES}", written(entries))
     list_here(mirror, top, entries)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from core.remote_store import Entry, Store
@@ -27,10 +28,18 @@ def read_entries(data: bytes | None) -> dict[str, Entry] | None:
 
 def local_entries(folder: Path) -> dict[str, Entry]:
     """Those of a mirrored run."""
+    path = folder / FILES
     try:
-        return read_entries((folder / FILES).read_bytes()) or {}
+        found = path.stat()
+        return dict(_entries_of(path, found.st_ino, found.st_mtime_ns, found.st_size))
     except OSError:
         return {}
+
+
+@lru_cache(maxsize=16)
+def _entries_of(path: Path, *version: int) -> dict[str, Entry]:
+    """A run of millions of documents has tens of thousands of them."""
+    return read_entries(path.read_bytes()) or {}
 
 
 def written(entries: Mapping[str, Entry]) -> bytes:
@@ -57,10 +66,16 @@ def is_finished(manifest: bytes) -> bool:
         return False
 
 
-def found_in(store: Store, folder: str, known: Mapping[str, Entry]) -> dict[str, Entry]:
-    """What lies in a folder of the store; only what is not ``known`` is asked about."""
-    listing = {path: size for path, size in store.listing(folder).items() if is_listed(path) and path != MANIFEST}
-    entries = {path: known[path] for path, size in listing.items() if path in known and known[path].size == size}
+def found_in(store: Store, folder: str, before: Mapping[str, Entry], mine: Mapping[str, Entry]) -> dict[str, Entry]:
+    """What lies in a folder of the store; ``mine`` is what this process has put there itself.
+
+    What files.json said ``before`` is still so of the objects that are older than it is; others are asked about.
+    """
+    found = store.listing(folder)
+    since = found[FILES].modified if FILES in found else 0.0
+    listing = {path: each for path, each in found.items() if is_listed(path) and path != MANIFEST}
+    known = {**{path: before[path] for path in listing if path in before and listing[path].modified < since}, **mine}
+    entries = {path: known[path] for path, each in listing.items() if path in known and known[path].size == each.size}
     asked = sorted(listing.keys() - entries.keys())
     entries.update(heads(store, folder, asked))
     return entries

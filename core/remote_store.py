@@ -37,6 +37,14 @@ class Entry:
     sha256: str
 
 
+@dataclass(frozen=True)
+class Listed:
+    """An object in a listing; ``modified`` is the store's own time, in seconds."""
+
+    size: int
+    modified: float
+
+
 class Store:
     def __init__(self, address: Address) -> None:
         self.address = address
@@ -62,6 +70,7 @@ class Store:
                 request_timeout=_REQUEST,
                 retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=_TRIES),
                 allow_delayed_open=True,  # a small object is one request
+                background_writes=False,  # which would copy a large file into memory, whole
                 **given,
             )
 
@@ -132,8 +141,8 @@ class Store:
         except FileNotFoundError:
             return None
 
-    def listing(self, folder: str) -> dict[str, int]:
-        """The objects under a folder and their sizes, by their path in it."""
+    def listing(self, folder: str) -> dict[str, Listed]:
+        """The objects under a folder, by their path in it."""
         from pyarrow import fs
 
         root = self.address.path(folder)
@@ -142,7 +151,11 @@ class Store:
                 found = self._fs.get_file_info(fs.FileSelector(root, recursive=True))
         except FileNotFoundError:
             return {}
-        return {info.path[len(root) + 1 :]: info.size for info in found if info.type == fs.FileType.File}
+        return {
+            info.path[len(root) + 1 :]: Listed(info.size, (info.mtime_ns or 0) / 1e9)
+            for info in found
+            if info.type == fs.FileType.File
+        }
 
     def folders(self) -> list[str]:
         """The names beside each other at the address; a bucket that is not there is told."""
