@@ -16,6 +16,7 @@ from core.schema import check_schema, documents_schema, heads_schema, read_schem
 from core.store import Run, digest_of, read_part
 from core.verify_labels import check_labels
 from core.verify_results import check_results
+from core.verify_store import check_store
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ def _checks(
                 yield path, _part_problem(run, manifest, stage, number, digest)
     yield from check_labels(run, manifest)
     yield from check_results(run, manifest)
+    yield from check_store(run)
 
 
 def _documents(run: Run, manifest: Manifest) -> Iterator[list[tuple[str, str]]]:

@@ -58,7 +58,7 @@ def test_a_run_built_there_is_the_one_built_here(
 ) -> None:
     rows = [{"id": f"d{n}", "text": f"{n} {word}", "topic": word} for n, word in enumerate(("harbour", "violin") * 6)]
     common = ("--source", write_corpus(rows), "--model", tiny_model, "--part-size", 5, "--quiet")
-    steps = ("--topics", "labels", "--iterations", 30, "--without", "layers", "attention")
+    steps = ("--topics", "labels", "--iterations", 30, "--without", "retrieve", "layers", "attention")
     for cache in (address, tmp_path / "plain"):
         made = command("all", "run", "--cache", cache, *common, *steps)
         assert (made.status, made.err) == (0, "")
@@ -139,6 +139,23 @@ def test_a_run_that_was_removed_there_goes_from_the_mirror(here: Path, elsewhere
     assert not (elsewhere / "run").exists()
     with pytest.raises(Mistake, match="There is no run 'run' in the cache"):
         open_run(elsewhere, "run")
+
+
+def test_verify_looks_at_the_store_as_well_as_at_the_mirror(
+    address: str, here: Path, command: Callable[..., Outcome]
+) -> None:
+    planted(here)
+    assert command("verify", "run", "--cache", address).status == 0
+    there = mirror_at(here)
+    assert there is not None
+    there.store.delete("run/heads/stage=1/part-00001.parquet")
+    there.store.put("run/documents.parquet", b"PAR1")
+    told = command("verify", "run", "--cache", address)
+    assert told.status == 1
+    assert told.out.splitlines()[:2] == [
+        f"documents.parquet at {address} is not what files.json says. Rebuild it with '{Run(here, 'run').rebuild}'.",
+        f"heads/stage=1/part-00001.parquet is missing at {address}. Rebuild it with '{Run(here, 'run').rebuild}'.",
+    ]
 
 
 # Replaced under its readers
