@@ -12,6 +12,8 @@ from pathlib import Path
 from core.errors import Mistake
 from core.exchange import bring_back, put_in_place, remove
 from core.files import is_regular, replacing, write_mistake
+from core.mirror_publish import publish as publish_there
+from core.mirrors import mirror_at
 from core.store import Run
 
 ANEW = "replace"
@@ -42,7 +44,7 @@ class Draft(Run):
             temporary.write_bytes(_manifest_of(of))
 
     def is_begun(self) -> bool:
-        return is_regular(self.folder / _MADE_FROM) and self.exists()
+        return is_regular(self.inside(self.folder / _MADE_FROM)) and self.exists()
 
     def is_of(self, run: Run) -> bool:
         """Whether the run is still as it was when the draft was begun as a copy of it."""
@@ -113,6 +115,8 @@ def copied(run: Run, kind: str) -> Draft:
 def publish(draft: Draft) -> None:
     """Makes the draft the run; whoever has files of the old one open reads on in them."""
     run = Run(draft.cache, draft.name)
+    if (mirror := mirror_at(run.cache)) is not None:
+        publish_there(mirror, draft.folder.name)
     try:
         old = put_in_place(draft.folder, _place(run), run.aside)
     except OSError as error:

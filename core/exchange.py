@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
-import shutil
 from pathlib import Path
+
+from core.files import remove_folder
+from core.remote_errors import RemoteMistake
 
 _HERE = -100
 """AT_FDCWD: paths are as they are written."""
@@ -41,7 +44,8 @@ def bring_back(aside: Path, place: Path, is_there: bool) -> None:
 
 def remove(folder: Path) -> None:
     """A folder with all that is in it; what cannot be removed now is removed by the next start."""
-    shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(RemoteMistake):
+        remove_folder(folder)
 
 
 def _exchanged(one: Path, other: Path) -> bool:

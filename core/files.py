@@ -59,6 +59,7 @@ def replacing(path: Path) -> Iterator[Path]:
         yield temporary
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
+        _to_store(temporary, path)
         os.replace(temporary, path)
     except OSError as error:
         raise write_mistake(path, error) from error
@@ -66,9 +67,32 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def remove_file(path: Path) -> None:
+    """A file that may be there, from a cache; and from the object store where the cache lies in one."""
+    _from_store(path)
+    path.unlink(missing_ok=True)
+
+
 def remove_folder(folder: Path) -> None:
-    """A folder, if it is there, with all that is in it."""
+    """The same for a folder with all that is in it."""
+    _from_store(folder)
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def _to_store(temporary: Path, path: Path) -> None:
+    from core.mirror_write import upload
+    from core.mirrors import mirror_of
+
+    if (mirror := mirror_of(path)) is not None:
+        upload(mirror, temporary, path)
+
+
+def _from_store(path: Path) -> None:
+    from core.mirror_write import remove
+    from core.mirrors import mirror_of
+
+    if (mirror := mirror_of(path)) is not None:
+        remove(mirror, path)
 
 
 def remove_leftovers(folder: Path) -> None:

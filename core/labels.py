@@ -123,7 +123,7 @@ def label_facts(manifest: Manifest, figures: str = "analyse") -> LabelFacts:
 
 def kept_sources(run: Run) -> list[str]:
     """The sources whose labels the run keeps, in the order of WORDS."""
-    return [source for source in WORDS if run.labels_path(source).is_file()]
+    return [source for source in WORDS if run.has(run.labels_path(source))]
 
 
 def kept_labels(run: Run, source: str) -> Labels:

@@ -12,6 +12,8 @@ from typing import Any
 
 from core.errors import Mistake, Mistakes, listed
 from core.files import check_run_name
+from core.mirrors import cache_at, mirror_at
+from core.remote_address import is_address
 
 PREFIX = "HEADSCOPE_"
 PROJECT = Path(__file__).resolve().parent.parent
@@ -30,6 +32,7 @@ class Settings:
     """Every setting, parsed; a field for each row of ``SETTINGS``."""
 
     cache: Path
+    mirror: Path
     run: str | None
     device: str | None
     models: Path
@@ -59,6 +62,11 @@ def _folder(text: str) -> Path:
     if path.exists() and not path.is_dir():
         raise ValueError("a folder, and this is a file")
     return path
+
+
+def _cache(text: str) -> Path:
+    """A folder, or the mirror of an address; what is wrong with an address is not quoted, for it may be a secret."""
+    return cache_at(text, setting("HEADSCOPE_MIRROR")) if is_address(text) else _folder(text)
 
 
 def _run(text: str) -> str:
@@ -104,12 +112,31 @@ def _one_of(*names: str) -> Callable[[str], str]:
 
 
 def _models() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "headscope" / "models"
+    return _own_cache() / "models"
+
+
+def _mirror() -> Path:
+    return _own_cache() / "mirror"
+
+
+def _own_cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "headscope"
 
 
 SETTINGS: dict[str, Setting] = {
     "HEADSCOPE_CACHE": Setting(
-        "cache", _folder, lambda: PROJECT / "cache", "`cache/` of the project", "the folder with the runs"
+        "cache",
+        _cache,
+        lambda: PROJECT / "cache",
+        "`cache/` of the project",
+        "the folder with the runs, or `s3://bucket/prefix`, `gs://…` or `file://…`",
+    ),
+    "HEADSCOPE_MIRROR": Setting(
+        "mirror",
+        _folder,
+        _mirror,
+        "`~/.cache/headscope/mirror`",
+        "where files of a cache at `s3://` or `gs://` are kept on this machine; may be deleted at any time",
     ),
     "HEADSCOPE_RUN": Setting(
         "run", _run, lambda: None, "`demo`, else the first by name", "the run that the app shows first"
@@ -219,5 +246,7 @@ def unknown_settings(environment: Mapping[str, str] | None = None) -> list[str]:
 
 def is_read_only(settings: Settings) -> bool:
     """Whether the app leaves the cache alone: because it was told to, or because it could not write there anyway."""
+    if (mirror := mirror_at(settings.cache)) is not None:
+        return settings.read_only or not mirror.is_writable()
     folder = next((each for each in (settings.cache, *settings.cache.parents) if each.exists()), Path("/"))
     return settings.read_only or not os.access(folder, os.W_OK | os.X_OK)

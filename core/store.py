@@ -17,8 +17,11 @@ import pyarrow.parquet as pq
 
 from core.errors import Mistake
 from core.files import check_run_name, is_inside, is_regular, is_run_name, replacing, write_mistake
+from core.lease import leased
 from core.lock import is_locked, locked, turn
 from core.manifest import Manifest, read_manifest
+from core.mirror_write import remove as remove_from_store
+from core.mirrors import mirror_at, mirror_of
 from core.parquet import read_columns
 from core.quantised import Quantised, dequantised, quantise
 from core.schema import DIGEST, INT8, documents_schema, heads_schema
@@ -38,6 +41,8 @@ def default_cache() -> Path:
 def run_names(cache: Path) -> list[str]:
     """The runs in a cache, finished or not, in alphabetical order."""
     try:
+        if (mirror := mirror_at(cache)) is not None:
+            return [name for name in mirror.names() if Run(cache, name).exists()]
         # With those that are being replaced this moment.
         names = {path.name.removeprefix(".old-") for path in cache.iterdir()}
     except OSError:  # there is no cache, or it has gone
@@ -53,6 +58,8 @@ def open_run(cache: Path, name: str) -> Run:
         if run.aside.is_dir():
             raise Mistake(f"The run '{name}' was being replaced when its job was killed. Start the same command again.")
         known = run_names(cache)
+        if trouble := trouble_at(cache):
+            raise Mistake(trouble)
         remedy = f"There are: {', '.join(known)}." if known else "The cache is empty: build one with 'make demo'."
         raise Mistake(f"There is no run '{name}' in the cache. {remedy}")
     return run
@@ -71,7 +78,9 @@ class Run:
             raise Mistake(f"The run '{self.name}' lies outside the cache folder. Choose another run.")
 
     def inside(self, path: Path) -> Path:
-        """``path``, unless a symbolic link leads from it out of the cache."""
+        """``path``, unless a symbolic link leads from it out of the cache; fetched, if the cache is a mirror."""
+        if (mirror := mirror_at(self.cache)) is not None:
+            mirror.fetch(path)
         if not is_inside(path, self.cache):
             raise Mistake(
                 f"{path.relative_to(self.folder)} of run '{self.name}' leads out of the cache folder by a symbolic "
@@ -89,6 +98,8 @@ class Run:
 
     def exists(self) -> bool:
         """Whether there is a run; where it is being replaced this moment, the new one is waited for."""
+        if (mirror := mirror_at(self.cache)) is not None:
+            mirror.fetch(self._manifest_path)
         for _ in range(_PATIENCE):
             if is_regular(self._manifest_path):
                 return True
@@ -126,7 +137,19 @@ class Run:
         return self.folder / "heads" / f"stage={stage}" / f"part-{number:05d}.parquet"
 
     def parts(self, stage: int) -> list[Path]:
-        return sorted(self.part_path(stage, 0).parent.glob("part-*.parquet"))
+        return self.parts_in(self.part_path(stage, 0).parent)
+
+    def parts_in(self, folder: Path) -> list[Path]:
+        """The parts in one of the run's folders, fetched or not, in order."""
+        if (mirror := mirror_at(self.cache)) is None:
+            return sorted(folder.glob("part-*.parquet"))
+        found = (self.folder / path for path in mirror.paths(self.folder.name))
+        return sorted(path for path in found if path.parent == folder and path.match("part-*.parquet"))
+
+    def has(self, path: Path) -> bool:
+        """Whether the run has this file, fetched or not."""
+        mirror = mirror_at(self.cache)
+        return path.is_file() if mirror is None else mirror.is_there(path)
 
     def labels_path(self, source: str) -> Path:
         return self.folder / "labels" / f"{source}.parquet"
@@ -155,6 +178,9 @@ class Run:
 
     def bytes(self, under: str = "") -> int:
         """Of all the run's files, or of those of one folder."""
+        if (mirror := mirror_at(self.cache)) is not None:
+            inside = f"{under}/" if under else ""
+            return sum(size for path, size in mirror.paths(self.folder.name).items() if path.startswith(inside))
         total = 0
         for path in (self.folder / under).rglob("*"):
             with contextlib.suppress(FileNotFoundError):  # a job at work renames and removes
@@ -202,6 +228,8 @@ class Run:
 
     def remove(self) -> None:
         """Removes all that is in the run's folder."""
+        if (mirror := mirror_at(self.cache)) is not None:
+            remove_from_store(mirror, self.folder)
         self._manifest_path.unlink(missing_ok=True)  # first: killed halfway, it is no finished run
         for path in self.folder.iterdir() if self.folder.is_dir() else ():
             if path.is_dir() and not path.is_symlink():
@@ -227,7 +255,12 @@ class Run:
     @contextlib.contextmanager
     def lock(self, shared: bool = False) -> Iterator[None]:
         """Only one job at a time works on a run, or several that share it."""
-        with locked(self._lock_path, self.name, shared):
+        if shared and mirror_at(self.cache) is not None:
+            raise Mistake(
+                "Ranks take turns by locks of a file system, and an object store has none. Give a cache that all of "
+                "them see as a folder, or use --engine ray."
+            )
+        with locked(self._lock_path, self.name, shared), leased(self.cache, self.name):
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
@@ -249,7 +282,9 @@ class Run:
 
     def is_locked(self) -> bool:
         """Whether a job is at work on this run right now."""
-        return is_locked(self._lock_path) or any(map(is_locked, self._rank_paths()))
+        mirror = mirror_at(self.cache)
+        at_work = is_locked(self._lock_path) or any(map(is_locked, self._rank_paths()))
+        return at_work or (mirror is not None and mirror.is_leased(self.name))
 
     @contextlib.contextmanager
     def rank(self, number: int, mark: str) -> Iterator[None]:
@@ -277,6 +312,12 @@ class Run:
             return [path for path in self.cache.iterdir() if pattern.fullmatch(path.name)]
         except OSError:
             return []
+
+
+def trouble_at(cache: Path) -> str:
+    """Why the object store of a cache does not answer; '' where it does, or the cache is a folder."""
+    mirror = mirror_at(cache)
+    return mirror.trouble if mirror is not None else ""
 
 
 def write_part(path: Path, docs: np.ndarray, vectors: np.ndarray, dtype: str, digest: str, heads: int = 1) -> None:
@@ -319,11 +360,20 @@ def read_part(path: Path, schema: pa.Schema, rebuild: str, rows: int | None = No
 
 def digest_of(path: Path) -> str | None:
     """What a Parquet file says it was made from; None where there is no whole file."""
+    found = footer_of(path)
+    metadata = found.metadata or {} if found is not None else {}
+    return metadata[DIGEST].decode() if DIGEST in metadata else None
+
+
+def footer_of(path: Path) -> pq.FileMetaData | None:
+    """A Parquet file's metadata, wherever it is; None where there is no whole file."""
+    mirror = mirror_of(path)
+    if mirror is not None and not mirror.is_here(path):
+        return mirror.footer(path)
     try:
-        metadata = pq.read_metadata(path).metadata or {}
+        return pq.read_metadata(path)
     except (OSError, pa.ArrowException):
         return None
-    return metadata[DIGEST].decode() if DIGEST in metadata else None
 
 
 def _lies_in(folder: Path, cache: Path) -> bool:

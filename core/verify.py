@@ -16,6 +16,7 @@ from core.schema import check_schema, documents_schema, heads_schema, read_schem
 from core.store import Run, digest_of, read_part
 from core.verify_labels import check_labels
 from core.verify_results import check_results
+from core.verify_store import check_store
 
 
 @dataclass(frozen=True)
@@ -70,11 +71,12 @@ def _checks(
                 yield path, _part_problem(run, manifest, stage, number, digest)
     yield from check_labels(run, manifest)
     yield from check_results(run, manifest)
+    yield from check_store(run)
 
 
 def _documents(run: Run, manifest: Manifest) -> Iterator[list[tuple[str, str]]]:
     """The (id, text) pairs of each part, read a part at a time."""
-    path, size, count = run.documents_path, manifest.vectors["part_size"], 0
+    path, size, count = run.inside(run.documents_path), manifest.vectors["part_size"], 0
     check_schema(path, read_schema(path, run.rebuild), documents_schema(manifest.corpus["extra"]), run.rebuild)
     pending: list[tuple[str, str]] = []
     try:
@@ -103,7 +105,7 @@ def _part_problem(run: Run, manifest: Manifest, stage: int, number: int, digest:
     name = f"heads/stage={stage}/{path.name}"
     schema = heads_schema(manifest.shape.width(stage), manifest.vectors["dtype"], manifest.shape.heads)
     try:
-        vectors = read_part(path, schema, run.rebuild)
+        vectors = read_part(run.inside(path), schema, run.rebuild)
         docs = pq.read_table(path, columns=["doc"], page_checksum_verification=True)["doc"].to_numpy()
     except Mistake as mistake:
         return str(mistake)

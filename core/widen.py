@@ -15,7 +15,7 @@ def widen_parts(run: Run, shape: ModelShape) -> None:
     for stage in shape.stages:
         narrow = heads_schema(shape.width(stage), "float16")
         for path in run.parts(stage):
-            digest = digest_of(path)
+            digest = digest_of(run.inside(path))
             if digest is None or pq.read_schema(path).field("vector").type.value_type != pa.float16():
                 continue
             docs = pq.read_table(path, columns=["doc"])["doc"].to_numpy()

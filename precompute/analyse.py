@@ -56,7 +56,7 @@ def run(config: AnalyseConfig, progress: Progress | None = None) -> StepResult:
         inputs = _inputs(config, manifest, topics, names, source)
         paths = [target.similarity_path(stage) for stage in manifest.stages]
         paths += [target.analysis_path(name) for name in TABLES]
-        if up_to_date(manifest, "analyse", inputs, paths) and not config.again:
+        if up_to_date(target, manifest, "analyse", inputs, paths) and not config.again:
             return StepResult(manifest, skipped=True)
         if manifest.is_outdated("analyse", inputs) and not config.again and _all_made(paths, inputs):
             # Other labels came, and went again before they were analysed.

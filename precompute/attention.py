@@ -29,7 +29,7 @@ def run(config: AttentionConfig, progress: Progress | None = None) -> StepResult
         manifest = embedded(target)
         inputs = config.inputs(manifest)
         paths = [target.analysis_path(name) for name in TABLES]
-        if up_to_date(manifest, "attention", inputs, paths) and not config.again:
+        if up_to_date(target, manifest, "attention", inputs, paths) and not config.again:
             return StepResult(manifest, skipped=True)
         target = work.begin("attention")
         manifest = target.manifest()

@@ -13,7 +13,7 @@ from core.embedder import EmbedderConfig
 from core.errors import Mistake
 from core.labels import ZERO_SHOT
 from core.settings import read_settings, unknown_settings
-from core.store import Run, open_run
+from core.store import Run, open_run, trouble_at
 from core.terminal import printable, printable_json
 from precompute.options import COLUMNS, DONE, FAILED, MISTAKE, MORE, parser
 from precompute.progress import PROGRESS, Progress
@@ -38,7 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("HF_HUB_VERBOSITY", "error")
     os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
     try:
-        return COMMANDS[options.command](options)
+        done = COMMANDS[options.command](options)
+        if trouble := trouble_at(options.cache):  # what was read is what this machine had kept
+            _say([trouble])
+        return done
     except Mistake as mistake:
         _say(mistake.sentences)
         return MISTAKE

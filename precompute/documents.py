@@ -26,7 +26,7 @@ def texts(run: Run) -> Iterator[str]:
     """The documents' texts in order, never all of them in memory."""
     try:
         # With a buffer size pages are read as they are needed, not whole column chunks.
-        with pq.ParquetFile(run.documents_path, buffer_size=2**20, page_checksum_verification=True) as file:
+        with pq.ParquetFile(run.inside(run.documents_path), buffer_size=2**20, page_checksum_verification=True) as file:
             for batch in file.iter_batches(_TEXTS, columns=["text"]):
                 yield from batch["text"].to_pylist()
     except (OSError, pa.ArrowException) as error:
@@ -45,7 +45,7 @@ def relabel(run: Run, labels: pa.Table, source: str) -> None:
     All other columns stay, and so does the digest of what the file was made from.
     """
     after = _label_columns(labels, source)
-    with pq.ParquetFile(run.documents_path, page_checksum_verification=True) as file:
+    with pq.ParquetFile(run.inside(run.documents_path), page_checksum_verification=True) as file:
         schema, first = file.schema_arrow, 0
         with (
             replacing(run.documents_path) as temporary,

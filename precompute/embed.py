@@ -13,6 +13,7 @@ from core.embedder import EmbedderConfig, ModelInfo
 from core.errors import Mistake, listed
 from core.files import remove_folder, remove_leftovers
 from core.manifest import Manifest, Step, model_record
+from core.mirrors import shown
 from core.store import Run
 from core.stored import stored
 from core.versions import versions
@@ -87,7 +88,7 @@ def run(config: EmbedConfig, progress: Progress | None = None) -> EmbedResult:
         target = found.target
         place = target.kind if isinstance(target, Draft) else None
         spec = PartSpec(
-            config.cache,
+            shown(config.cache.absolute()),
             config.run,
             place,
             config.embedder,

@@ -7,12 +7,11 @@ import time
 from dataclasses import replace
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from core.errors import Mistake
-from core.files import remove_folder, remove_leftovers
+from core.files import remove_file, remove_folder, remove_leftovers
 from core.manifest import Manifest
-from core.store import Run
+from core.store import Run, footer_of
 from core.widen import widen_parts
 from precompute.documents import finish_documents
 from precompute.leaving_out import Failed, failed, leave_out
@@ -89,9 +88,10 @@ def _learned(run: Run, read: Read) -> dict[str, int]:
 
 def _one_precision(run: Run, manifest: Manifest) -> Manifest:
     """Where float16 did not hold one part, all are float32."""
+    footers = (footer_of(path) for path in run.parts(manifest.stages[0]))
     wide = any(
-        pq.read_schema(run.inside(path)).field("vector").type.value_type == pa.float32()
-        for path in run.parts(manifest.stages[0])
+        found is not None and found.schema.to_arrow_schema().field("vector").type.value_type == pa.float32()
+        for found in footers
     )
     if not wide:
         return manifest
@@ -105,4 +105,4 @@ def _remove_parts_from(run: Run, manifest: Manifest, number: int) -> None:
     """Parts beyond the last: left over from a longer corpus."""
     for stage in manifest.stages:
         for path in run.parts(stage)[number:]:
-            path.unlink()
+            remove_file(path)

@@ -60,7 +60,7 @@ def run(config: LabelConfig, progress: Progress | None = None, desk: Desk = Desk
             }
         )
         anew = config.again or config.dry_run
-        if up_to_date(manifest, "label", inputs, [target.labels_path(name)]) and not anew:
+        if up_to_date(target, manifest, "label", inputs, [target.labels_path(name)]) and not anew:
             return LabelResult(manifest, skipped=True)
         if config.dry_run and not source.costs:
             desk.tell(f"{job.documents:,} documents; {WORDS[name]}: nobody is asked, and nothing is to pay.")
@@ -95,7 +95,7 @@ def _activate(job: Job, name: str, inputs: str, made: Made) -> LabelResult:
     """Keeps the labels as the source's, and puts them into documents.parquet."""
     target, table, manifest = job.run, made.table, job.run.manifest()
     _check(job, name, table)
-    if not target.labels_path(COLUMN).is_file():
+    if not target.has(target.labels_path(COLUMN)):
         write_table(target.labels_path(COLUMN), own_labels(target), manifest.steps["embed"].fingerprint)
     same = has_labels(target, table, name)
     # The figures first: killed in between, they count as made from other labels, never the other way round.

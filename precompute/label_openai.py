@@ -20,8 +20,6 @@ from precompute.labelling.secret import find_secret
 if TYPE_CHECKING:
     from precompute.labelling.answers import Answers
 
-ANSWERS = "answers.sqlite"
-"""In the cache, for all runs: nobody pays for the same answer twice."""
 _ROWS = 10_000
 """Labels that are collected as Python objects before they become a piece of a table."""
 
@@ -38,11 +36,11 @@ def inputs(job: Job) -> dict[str, object]:
 
 def make(job: Job) -> Made | None:
     """Asks about every document that has not been asked about before."""
-    from precompute.labelling.answers import Answers
+    from precompute.labelling.answers_there import answers_at
     from precompute.labelling.ask import estimate
 
     config = AskConfig(topics=job.topics, **asdict(job.config.asking))
-    with Answers(job.run.cache / ANSWERS) as answers:
+    with answers_at(job.run.cache) as answers:
         job.meter.say("counting tokens")
         plan = estimate(texts(job.run), config, answers, job.config.batch)
         job.desk.tell(planned(plan, config.model, job.config.batch))
@@ -76,8 +74,8 @@ def _asked(job: Job, config: AskConfig, answers: Answers) -> Tally:
         return ask(texts(job.run), job.documents, config, answers, show)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(
-            f"{answers.count():,} answers are paid for and kept in {ANSWERS}; the run's labels are as they were. Start "
-            "the same command again to go on."
+            f"{answers.count():,} answers are paid for and kept in {answers.path.name}; the run's labels are as they "
+            "were. Start the same command again to go on."
         ) from stop
 
 

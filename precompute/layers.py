@@ -68,7 +68,7 @@ def run(config: LayersConfig, progress: Progress | None = None) -> StepResult:
         topics = topics_of(config.topics, manifest, names)
         inputs = _inputs(config, manifest, topics, names, source)
         paths = [target.analysis_path(name) for name in TABLES]
-        if up_to_date(manifest, "layers", inputs, paths) and not config.again:
+        if up_to_date(target, manifest, "layers", inputs, paths) and not config.again:
             return StepResult(manifest, skipped=True)
         if manifest.is_outdated("layers", inputs) and not config.again and all(digest_of(p) == inputs for p in paths):
             # Other labels came, and went again before they were swept.

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from core.files import remove_file
 from core.schema import FAILED
 from core.store import Run, digest_of, write_table
 from precompute.fingerprint import part_digest
@@ -53,7 +54,7 @@ def leave_out(run: Run, stages: Iterable[int], read: Read, size: int, left_out: 
     count = read.documents - len(places)
     for stage in stages:
         for number, digest in enumerate(digests):
-            path = run.inside(run.part_path(stage, number))
+            path = run.part_path(stage, number)
             if digest_of(path) == digest:
                 continue
             first, last = (_place(doc, places) for doc in (number * size, min(count, (number + 1) * size) - 1))
@@ -64,7 +65,7 @@ def leave_out(run: Run, stages: Iterable[int], read: Read, size: int, left_out: 
             closed_up = pa.array(docs - np.searchsorted(places, docs), pa.int32())
             write_table(path, table.set_column(0, table.schema.field(0), closed_up), digest, compression="none")
         for path in run.parts(stage)[len(digests) :]:
-            path.unlink()
+            remove_file(path)
     rows = {name: [getattr(one, name) for one in left_out] for name in FAILED.names}
     write_table(run.failed_path, pa.table(rows, schema=FAILED), read.inputs)
     return len(digests)

@@ -9,9 +9,10 @@ from typing import NoReturn
 
 from core.batches import PADDING_SIDES
 from core.device import PRECISIONS
-from core.errors import listed
+from core.errors import Mistake, listed
 from core.labels import WORDS
 from core.layer_measures import DOCUMENTS as SWEPT
+from core.mirrors import cache_at
 from core.pooling import POOLINGS
 from core.presets import DEFAULT_MODEL, PRESETS
 from core.probe import SAMPLES
@@ -108,7 +109,19 @@ def parser() -> argparse.ArgumentParser:
 
 def _common(command: argparse.ArgumentParser, run_optional: bool = False) -> None:
     command.add_argument("run", metavar="RUN", nargs="?" if run_optional else None, help="a folder of the cache")
-    command.add_argument("--cache", type=Path, default=default_cache(), help="default: HEADSCOPE_CACHE, or cache/")
+    command.add_argument(
+        "--cache",
+        type=_cache,
+        default=default_cache(),
+        help="a folder, or s3://bucket/prefix, gs://… or file://… (default: HEADSCOPE_CACHE, or cache/)",
+    )
+
+
+def _cache(text: str) -> Path:
+    try:
+        return cache_at(text, setting("HEADSCOPE_MIRROR"))
+    except Mistake as mistake:
+        raise argparse.ArgumentTypeError(str(mistake)) from None
 
 
 def _source_options(command: argparse.ArgumentParser) -> None:

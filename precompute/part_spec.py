@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from core.draft import Draft
 from core.embedder import EmbedderConfig, ModelInfo
+from core.mirrors import cache_at
+from core.settings import setting
 from core.store import Run
 from precompute.storage import Storage
 
@@ -16,7 +17,8 @@ from precompute.storage import Storage
 class PartSpec:
     """All that a worker must be told, wherever it is started; small, and the same for all parts."""
 
-    cache: Path
+    cache: str
+    """As people know it: a folder that all machines see, or an address, of which each has a mirror of its own."""
     run: str
     draft: str | None
     """The kind of draft that the run is made in; None where it is made in its own place."""
@@ -31,7 +33,8 @@ class PartSpec:
     storage: Storage = field(default_factory=Storage)
 
     def at(self) -> Run:
-        return Run(self.cache, self.run) if self.draft is None else Draft(self.cache, self.run, self.draft)
+        cache = cache_at(self.cache, setting("HEADSCOPE_MIRROR"))
+        return Run(cache, self.run) if self.draft is None else Draft(cache, self.run, self.draft)
 
 
 @dataclass(frozen=True)

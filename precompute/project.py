@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from core.alignment import turn_onto
 from core.errors import Mistake
+from core.files import remove_folder
 from core.manifest import Manifest
 from core.map_quality import kept_by_chance
 from core.results import labels_of
@@ -35,7 +36,7 @@ def run(config: ProjectConfig, progress: Progress | None = None) -> StepResult:
         inputs = config.inputs(manifest, labels)
         kinds = (False, True) if config.by_head else (False,)
         paths = [target.map_path(stage, kind) for stage in manifest.stages for kind in kinds]
-        if up_to_date(manifest, "project", inputs, paths) and not config.again:
+        if up_to_date(target, manifest, "project", inputs, paths) and not config.again:
             return StepResult(manifest, skipped=True)
         target = work.begin("project")
         manifest = target.manifest()
@@ -78,7 +79,7 @@ class _Projection:
         if self.config.by_head:
             self._maps(by_head=True)
         else:
-            shutil.rmtree(self.target.map_path(1, by_head=True).parent, ignore_errors=True)
+            remove_folder(self.target.map_path(1, by_head=True).parent)
         self.meter.at(1.0, "writing")
         write_table(self.target.analysis_path("maps"), as_table(self.judged, ANALYSIS["maps"]), self.inputs)
         points = self.docs * self.heads

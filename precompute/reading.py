@@ -67,7 +67,7 @@ class Reader:
         return self._fractions[number] if number < len(self._fractions) else None
 
     def _is_there(self, read: Read) -> bool:
-        there = {path.name for path in documents_path(self.run, 0).parent.glob("part-*.parquet")}
+        there = {path.name for path in self.run.parts_in(documents_path(self.run, 0).parent)}
         return all(documents_path(self.run, number).name in there for number in range(read.parts))
 
     def _fraction(self, last: Document, count: int) -> float | None:

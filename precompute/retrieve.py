@@ -78,7 +78,7 @@ def run(config: RetrieveConfig, progress: Progress | None = None) -> StepResult:
             )
         inputs = _inputs(config, manifest, queries, labels, tasks)
         paths = [target.analysis_path(name) for name in TABLES] + ([target.queries_path] if queries else [])
-        if up_to_date(manifest, "retrieve", inputs, paths) and not config.again:
+        if up_to_date(target, manifest, "retrieve", inputs, paths) and not config.again:
             return StepResult(manifest, skipped=True)
         target = work.begin("retrieve")
         manifest = target.manifest()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from core.files import remove_file
 from core.manifest import Manifest
 from core.queries import Query
 from core.schema import queries_schema
@@ -31,7 +32,7 @@ def query_table(run: Run, manifest: Manifest, queries: tuple[Query, ...], how: T
 def write_queries(run: Run, table: pa.Table | None, digest: str) -> None:
     """Keeps them for the app; where there are none, the last ones go."""
     if table is None:
-        run.queries_path.unlink(missing_ok=True)
+        remove_file(run.queries_path)
     else:
         write_table(run.queries_path, table, digest)
 

@@ -31,11 +31,11 @@ def done_path(run: Run, number: int) -> Path:
 
 def is_staged(run: Run, number: int) -> bool:
     """Whether a part's documents are there."""
-    return digest_of(run.inside(documents_path(run, number))) is not None
+    return digest_of(documents_path(run, number)) is not None
 
 
 def finished_paths(run: Run) -> list[Path]:
-    return sorted(done_path(run, 0).parent.glob("part-*.parquet"))
+    return run.parts_in(done_path(run, 0).parent)
 
 
 def mark_made(run: Run, inputs: str) -> None:
@@ -159,7 +159,7 @@ def write_done(run: Run, number: int, table: pa.Table, digest: str) -> Finished:
 def finished(run: Run, number: int, digest: str, stages: Sequence[int]) -> Finished | None:
     """What became of a part, if all its files are there and made from these inputs."""
     paths = [done_path(run, number), *(run.part_path(stage, number) for stage in stages)]
-    if any(digest_of(run.inside(path)) != digest for path in paths):
+    if any(digest_of(path) != digest for path in paths):
         return None
     return _of(read_done(run, number))
 

@@ -8,7 +8,7 @@ from typing import Any
 from core.draft import ANEW, Draft, drafts
 from core.errors import Mistake
 from core.manifest import Manifest
-from core.store import Run, open_run, run_names
+from core.store import Run, footer_of, open_run, run_names, trouble_at
 from core.stored import stored
 from precompute.progress import clock
 from precompute.staging import finished_paths
@@ -18,7 +18,10 @@ _BEING_BUILT = {"running": "is being built", "stopped": "was being built, and st
 
 def status(cache: Path, name: str | None) -> list[dict[str, Any]]:
     """One record for each run, or for the one named."""
-    return [_record(open_run(cache, run)) for run in ([name] if name else run_names(cache))]
+    found = [_record(open_run(cache, run)) for run in ([name] if name else run_names(cache))]
+    if not found and (trouble := trouble_at(cache)):
+        raise Mistake(trouble)
+    return found
 
 
 def as_text(records: list[dict[str, Any]]) -> str:
@@ -77,9 +80,7 @@ def _state(state: str, run: Run) -> str:
 
 
 def _staged_documents(run: Run, manifest: Manifest) -> int:
-    import pyarrow.parquet as pq
-
-    return sum(pq.read_metadata(path).num_rows for path in finished_paths(run))
+    return sum(found.num_rows for path in finished_paths(run) if (found := footer_of(path)) is not None)
 
 
 def _text(record: dict[str, Any]) -> str:

@@ -74,9 +74,9 @@ def outdated(manifest: Manifest, step: str) -> Manifest:
     return manifest.with_step(step, replace(manifest.steps[step], state="outdated"))
 
 
-def up_to_date(manifest: Manifest, step: str, inputs: str, paths: Iterable[Path]) -> bool:
+def up_to_date(run: Run, manifest: Manifest, step: str, inputs: str, paths: Iterable[Path]) -> bool:
     """Whether ``step`` was done from these inputs, and none of its files has gone since."""
-    return manifest.is_done(step, inputs) and all(path.is_file() for path in paths)
+    return manifest.is_done(step, inputs) and all(run.has(path) for path in paths)
 
 
 def add(rows: Rows, **columns: Any) -> None:

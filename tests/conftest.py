@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
+    from s3_server import S3Server
     from streamlit.testing.v1 import AppTest
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports huggingface_hub: no test may ask the network
@@ -301,6 +303,48 @@ def finish() -> Callable[[subprocess.Popen[str]], Outcome]:
         return Outcome(process.returncode, out, err)
 
     return wait
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3Server]:
+    """A real S3 server on loopback."""
+    from s3_server import S3Server
+
+    server = S3Server()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def address(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    """Of an empty cache in a bucket of its own; what the store says is believed for no time at all."""
+    from core import lease, mirror
+
+    for name, value in s3_server.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HEADSCOPE_MIRROR", str(tmp_path / "mirror"))
+    monkeypatch.setattr(mirror, "FRESH", 0.0)
+    monkeypatch.setattr(mirror, "AGAIN", 0.0)
+    monkeypatch.setattr(lease, "SETTLED", 0.05)
+    bucket = f"bucket-{uuid.uuid4().hex[:12]}"
+    s3_server.make_bucket(bucket)
+    return f"s3://{bucket}/some/where"
+
+
+@pytest.fixture
+def here(address: str, tmp_path: Path) -> Path:
+    """That cache as the machine that builds it has it."""
+    from core.mirrors import cache_at
+
+    return cache_at(address, tmp_path / "mirror")
+
+
+@pytest.fixture
+def elsewhere(address: str, tmp_path: Path) -> Path:
+    """The same as another machine has it, that has fetched nothing yet."""
+    from core.mirrors import cache_at
+
+    return cache_at(address, tmp_path / "another")
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ def test_nothing_set_gives_the_defaults(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
     assert read_settings({}) == Settings(
         cache=ROOT / "cache",
+        mirror=Path("/somewhere/headscope/mirror"),
         run=None,
         device=None,
         models=Path("/somewhere/headscope/models"),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from core.mirrors import shown
 from pages.shared.log import Clock, event
 from pages.shared.metrics import count
 from pages.shared.visit import note
@@ -25,7 +26,7 @@ class Build:
         self.sentence = "Starting …"
         self.problem = ""
         self._clock = Clock()
-        command = [sys.executable, "-m", "precompute", "all", "demo", "--cache", str(cache), "--progress", "json"]
+        command = [sys.executable, "-m", "precompute", "all", "demo", "--cache", shown(cache), "--progress", "json"]
         self._process = subprocess.Popen(
             command, cwd=PROJECT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )

@@ -11,7 +11,7 @@ from core.errors import Mistake
 from core.manifest import Manifest
 from core.settings import is_read_only, read_settings
 from core.stages import STAGES
-from core.store import Run
+from core.store import Run, trouble_at
 from core.stored import brings_stages, left_out, stages_said
 from pages.shared.build import current_build, start_build
 from pages.shared.data import RunState, cache_folder
@@ -21,6 +21,9 @@ from pages.shared.text import plain
 
 def empty_cache() -> None:
     """Nothing has been computed yet: says so, and offers to."""
+    if trouble := trouble_at(cache_folder()):
+        show_problem(trouble, "store")
+        return
     if not cache_folder().is_dir():
         st.warning(
             "The cache folder is not there. If it was a moment ago, see to it that its volume is mounted: the page "

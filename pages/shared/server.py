@@ -16,6 +16,7 @@ from streamlit import config, runtime
 
 from core import VERSION
 from core.errors import Mistake
+from core.mirrors import shown
 from core.settings import Settings, is_read_only, read_settings, unknown_settings
 from core.store import default_cache, run_names
 from pages.shared.access import find_gate
@@ -97,7 +98,7 @@ def _is_set_up() -> bool:
 def _shown(settings: Settings) -> dict[str, str | int | bool]:
     return {
         "version": VERSION,
-        "cache": str(settings.cache),
+        "cache": shown(settings.cache),
         "domains": len(settings.allowed_domains),
         "read_only": is_read_only(settings),
         "device": settings.device or "auto",

@@ -7,8 +7,9 @@ import streamlit as st
 from core.draft import is_being_renewed
 from core.presets import PRESETS
 from core.settings import setting
+from core.store import trouble_at
 from pages.shared.components.copy_link import copy_link
-from pages.shared.data import RunState, runs
+from pages.shared.data import RunState, cache_folder, runs
 from pages.shared.text import plain
 from pages.shared.url import choice_from_url, choice_to_url, keep_choices
 
@@ -19,6 +20,10 @@ def choose_run() -> RunState | None:
     states = {state.run.name: state for state in runs()}
     if not states:
         return None
+    if trouble := trouble_at(cache_folder()):
+        st.sidebar.warning(
+            f"You see what this server had fetched before. {plain(trouble)}", icon=":material/cloud_off:"
+        )
     names = list(states)
     first = next((name for name in (setting("HEADSCOPE_RUN"), "demo") if name in states), names[0])
     choice_from_url("run", names, first)

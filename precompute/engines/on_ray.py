@@ -90,7 +90,7 @@ def _replicas(ray: Any, task: Task) -> _Replicas:
     each = _gpus_each(task.hands, gpus)
     count = task.hands.workers or (max(1, int(gpus / each)) if each else max(1, len(nodes)))
     threads = max(1, cpus // count) if cpus else 1
-    spec = replace(task.spec, cache=task.spec.cache.absolute(), threads=None if each else threads)
+    spec = replace(task.spec, threads=None if each else threads)
     smallest = max(1, int(min(node.get("CPU", 1) for node in nodes)))
     return _Replicas(spec, count, each, 1 if each else min(threads, smallest))
 

@@ -1,0 +1,249 @@
+"""A folder of this machine that stands for a cache in an object store: files are fetched when they are read.
+
+All other code works with the folder as with any cache, and asks here (core.store, core.files) before it reads, and once
+it has written. Nothing in the folder is lost with it: the store has everything first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from core.errors import Mistake
+from core.files import is_run_name, write_mistake
+from core.lock import is_locked
+from core.mirror_paths import is_copy, run_of
+from core.remote_address import Address
+from core.remote_errors import RemoteMistake
+from core.remote_files import MANIFEST, is_finished, is_kept_here, is_listed, local_entries
+from core.remote_store import Entry, Store, sha256_of
+
+if TYPE_CHECKING:
+    from core.lease import Lease
+
+FRESH, AGAIN = 5.0, 15.0
+"""Seconds for which the store's word on a run is believed, and after which one that does not answer is asked again."""
+_DAY = 86_400
+
+
+class Mirror:
+    """``top`` is a run's or a draft's folder in the mirror, ``rest`` a path in it, with slashes."""
+
+    def __init__(self, folder: Path, address: Address, identity: str) -> None:
+        self.folder, self.address, self.identity = folder, address, identity
+        self.store = Store(address)
+        self.trouble = ""
+        """Why the store could not be asked the last time; '' where it could."""
+        self.held: dict[str, Lease] = {}
+        """Of this process, by the run's name."""
+        self.written: dict[str, dict[str, Entry]] = {}
+        """What this process has put into the store, by ``top`` and ``rest``."""
+        self._guard = threading.RLock()
+        self._asked: dict[str, float] = {}
+        self._failed = float("-inf")
+        self._names: list[str] = []
+        self._fetching: dict[Path, threading.Lock] = {}
+        self._leased: dict[str, bool] = {}
+        self._writable: bool | None = None
+        self._swept = False
+
+    def split(self, path: Path) -> tuple[str, str]:
+        parts = path.relative_to(self.folder).parts
+        return parts[0], "/".join(parts[1:])
+
+    def names(self) -> list[str]:
+        """The runs in the store, and those that were mirrored where it cannot be asked."""
+        with self._guard:
+            if self._due("the names"):
+                with self._noting_trouble():
+                    self._names = [name for name in self.store.folders() if is_run_name(name)]
+            self._sweep()
+        try:
+            here = [path.name for path in self.folder.iterdir() if (path / MANIFEST).is_file()]
+        except OSError:
+            here = []
+        return sorted({*self._names, *here})
+
+    def look(self, name: str) -> None:
+        """Makes the mirrored run the one that the store has now; asked at most every few seconds."""
+        from core.mirror_switch import switch
+
+        with self._guard:
+            if not self.is_worked_on_here(name) and self._due(name):
+                with self._noting_trouble():
+                    switch(self, name)
+
+    def look_again(self, name: str) -> None:
+        """The next look does not wait."""
+        self._asked.pop(name, None)
+
+    def is_leased(self, name: str) -> bool:
+        """Whether a job of another machine is at work on the run."""
+        from core.lease import is_held
+
+        with self._guard:
+            key = f"the lease of {name}"
+            if self._due(key):
+                with self._noting_trouble():
+                    self._leased[name] = is_held(self, name)
+            return self._leased.get(name, False)
+
+    def is_writable(self) -> bool:
+        """Whether the credentials may write there; tried with an object that is removed again, once a process."""
+        if self._writable is None:
+            name = f".trying-{uuid.uuid4().hex}"
+            try:
+                self.store.put(name, b"")
+                self.store.delete(name)
+            except RemoteMistake:
+                return False  # asked again the next time: perhaps it only does not answer
+            self._writable = True
+        return self._writable
+
+    def is_worked_on_here(self, name: str) -> bool:
+        """Whether a job of this machine writes to the mirrored run, and so knows best what is in it."""
+        return name in self.held or is_locked(self.folder / f".lock-{name}")
+
+    def is_open(self, top: str) -> bool:
+        """Whether it is being made: files may be there that files.json does not have yet."""
+        if run_of(top) in self.held or top.startswith("."):
+            return True
+        try:
+            return not is_finished((self.folder / top / MANIFEST).read_bytes())
+        except OSError:
+            return True
+
+    def paths(self, top: str) -> dict[str, int]:
+        """The files of a run or a draft and their sizes."""
+        listed = {path: entry.size for path, entry in local_entries(self.folder / top).items()}
+        if not self.is_open(top):
+            return listed
+        there = {path: each.size for path, each in self.store.listing(top).items()}
+        return {**(listed if is_copy(top) else {}), **there}
+
+    def is_there(self, path: Path) -> bool:
+        """Whether a run has the file, here or in the store."""
+        top, rest = self.split(path)
+        return self.is_here(path) or (not is_kept_here(rest) and rest in self.paths(top))
+
+    def is_here(self, path: Path) -> bool:
+        """Whether a file is in the mirror and is what the store has; one that another machine has replaced goes."""
+        top, rest = self.split(path)
+        if not path.is_file():
+            return False
+        if (
+            is_kept_here(rest)
+            or is_copy(top)
+            or rest in self.written.get(top, {})
+            or (is_listed(rest) and not self.is_open(top))
+            or self.is_worked_on_here(run_of(top))
+        ):
+            return True
+        entry = self.store.head(f"{top}/{rest}")
+        if entry is not None and entry.sha256 == sha256_of(path):
+            return True
+        path.unlink(missing_ok=True)
+        return False
+
+    def fetch(self, path: Path) -> None:
+        """Brings a file that is not here; what the store does not have either stays missing."""
+        top, rest = self.split(path)
+        if rest == MANIFEST and is_run_name(top):
+            self.look(top)
+        elif rest and not self.is_here(path) and not is_kept_here(rest):
+            with self._guard:
+                alone = self._fetching.setdefault(path, threading.Lock())
+            with alone:
+                if not path.is_file():
+                    self._bring(path, top, rest)
+
+    def source(self, path: Path) -> tuple[str, Entry] | None:
+        """The object that a file is to be fetched from, and what it must be."""
+        top, rest = self.split(path)
+        listed = local_entries(self.folder / top).get(rest)
+        if listed is not None and is_copy(top):
+            return f"{run_of(top)}/{rest}", listed
+        if self.is_open(top):
+            listed = self.store.head(f"{top}/{rest}")
+        return (f"{top}/{rest}", listed) if listed is not None else None
+
+    def _bring(self, path: Path, top: str, rest: str) -> None:
+        found = self.source(path)
+        if found is None:
+            return
+        name, entry = found
+        temporary = self.folder / ".fetching" / uuid.uuid4().hex
+        try:
+            brought = self.store.fetch(name, temporary)
+            if brought.size != entry.size or entry.sha256 not in ("", brought.sha256):
+                raise self.being_replaced(top)
+            with self.switching(top):
+                # Another version may have come meanwhile, of which this is no file.
+                if not self.is_open(top) and local_entries(self.folder / top).get(rest) != entry:
+                    raise self.being_replaced(top)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                os.replace(temporary, path)
+        except FileNotFoundError:
+            raise self.being_replaced(top) from None
+        except OSError as error:
+            raise write_mistake(path, error) from error
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def footer(self, path: Path) -> Any:
+        """A Parquet file's metadata, from the store; None where there is none."""
+        found = self.source(path)
+        return self.store.footer(found[0]) if found is not None else None
+
+    def being_replaced(self, top: str) -> Mistake:
+        name = run_of(top)
+        self.look_again(name)
+        return Mistake(
+            f"The run '{name}' is being replaced at {self.address}. Load it again in a moment; if that lasts, start "
+            "the command that was replacing it again."
+        )
+
+    @contextlib.contextmanager
+    def switching(self, top: str) -> Iterator[None]:
+        """Only one thread or process at a time changes which version of a run is mirrored."""
+        import fcntl
+
+        from core.mirrors import mark
+
+        mark(self.folder, self.address, self.identity)  # the mirror may have been deleted meanwhile
+        with (self.folder / f".switch-{run_of(top)}").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def _sweep(self) -> None:
+        """Removes what processes of this mirror were fetching when they were killed, a day ago or longer."""
+        if self._swept:
+            return
+        self._swept, old = True, time.time() - _DAY
+        for path in (*self.folder.glob(".fetching/*"), *self.folder.glob(".new-*"), *self.folder.glob(".gone-*")):
+            with contextlib.suppress(OSError):
+                if path.stat().st_mtime < old:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    def _due(self, key: str) -> bool:
+        now = time.monotonic()
+        if now - self._asked.get(key, float("-inf")) < FRESH or (self.trouble and now - self._failed < AGAIN):
+            return False
+        self._asked[key] = now
+        return True
+
+    @contextlib.contextmanager
+    def _noting_trouble(self) -> Iterator[None]:
+        try:
+            yield
+            self.trouble = ""
+        except RemoteMistake as mistake:
+            self.trouble = str(mistake)
+            self._failed = time.monotonic()
