@@ -19,6 +19,7 @@ from core.files import check_run_name, is_inside, is_regular, is_run_name, repla
 from core.lock import is_locked, locked
 from core.manifest import Manifest, read_manifest
 from core.parquet import read_columns
+from core.row_lookup import RowLookup
 from core.schema import DIGEST, documents_schema, heads_schema
 from core.settings import setting
 from core.stages import check_head, check_stage, split_heads
@@ -140,6 +141,16 @@ class Run:
         return self.folder / "map" / ("by-head" if by_head else "") / f"stage={stage}.parquet"
 
     @property
+    def preview_path(self) -> Path:
+        """The points of small maps, of all stages."""
+        return self.folder / "map" / "preview.parquet"
+
+    @property
+    def search_path(self) -> Path:
+        """The full-text index; see core.text_index."""
+        return self.folder / "search.sqlite"
+
+    @property
     def queries_path(self) -> Path:
         return self.folder / "retrieval" / "queries.parquet"
 
@@ -164,8 +175,14 @@ class Run:
             raise Mistake(f"documents.parquet is not in order of 'doc'. Rebuild it with '{self.rebuild}'.")
         return table
 
-    def vectors(self, stage: int) -> Iterator[np.ndarray]:
-        """Rows ``[doc, width]`` of one stage as stored, a part at a time, in order of ``doc``."""
+    def document_lookup(self) -> RowLookup:
+        """Single documents of a finished run, however large it is: row ``doc`` of documents.parquet."""
+        corpus = self.manifest().corpus
+        schema = documents_schema(corpus["extra"])
+        return RowLookup(self.inside(self.documents_path), schema, self.rebuild, int(corpus["documents"]))
+
+    def vectors(self, stage: int, only: int | None = None) -> Iterator[np.ndarray]:
+        """Rows ``[doc, width]`` of one stage as stored, a part at a time, in order of ``doc``; or ``only`` one part."""
         manifest = self.manifest()
         check_stage(stage, manifest.stages)
         schema = heads_schema(manifest.shape.width(stage), manifest.vectors["dtype"])
@@ -176,8 +193,16 @@ class Run:
             raise Mistake(f"heads/stage={stage} does not have its {expected} parts. Rebuild it with '{self.rebuild}'.")
         size, count = int(manifest.vectors["part_size"]), int(manifest.corpus["documents"])
         for number, path in enumerate(paths):
+            if only not in (None, number):
+                continue
             rows = min(size, count - number * size) if manifest.is_done("embed") else None
             yield read_part(self.inside(path), schema, self.rebuild, rows)
+
+    def document_vectors(self, stage: int, doc: int) -> np.ndarray:
+        """One document's row ``[width]``: only its part is read."""
+        part, row = divmod(doc, int(self.manifest().vectors["part_size"]))
+        found: np.ndarray = next(self.vectors(stage, only=part))[row]
+        return found
 
     def head_vectors(self, stage: int, head: int) -> np.ndarray:
         """One head's vectors, ``[doc, dim]`` in float32; ``head`` from 1, or 0 for the full embedding's rows."""

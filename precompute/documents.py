@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from core.errors import Mistake
 from core.files import replacing
+from core.row_lookup import GROUP_ROWS
 from core.schema import DIGEST, documents_schema
 from core.store import Run
 
@@ -53,7 +54,7 @@ def relabel(run: Run, labels: pa.Table, source: str) -> None:
                 for name, column in after.items():
                     place = schema.get_field_index(name)
                     table = table.set_column(place, schema.field(place), column.slice(first, len(table)))
-                writer.write_table(table)
+                writer.write_table(table, row_group_size=GROUP_ROWS)
                 first += len(table)
 
 
@@ -78,7 +79,7 @@ def finish_documents(run: Run, parts: int, digest: str) -> dict[str, str]:
         pq.ParquetWriter(temporary, marked, compression="zstd", write_page_checksum=True) as writer,
     ):
         for path in paths:
-            writer.write_table(_typed(pq.read_table(path), kinds, schema))
+            writer.write_table(_typed(pq.read_table(path), kinds, schema), row_group_size=GROUP_ROWS)
     return kinds
 
 
