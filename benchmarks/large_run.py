@@ -46,10 +46,9 @@ def large_run(cache: Path, documents: int) -> Run:
         return run
     from precompute import analyse, search
 
-    if run.folder.exists():
-        run.remove()
     labels = np.random.default_rng(0).integers(len(merged()), size=documents)
-    _write_documents(run, labels)
+    if not (run.exists() and run.manifest().is_done("embed")):
+        _write_documents(run, labels)
     search.run(search.SearchConfig(cache, run.name))
     analyse.run(analyse.AnalyseConfig(cache, run.name, model=PlantedTopics(SHAPE, _directions())))
     _write_maps(run, labels)
