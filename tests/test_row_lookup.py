@@ -19,7 +19,9 @@ SCHEMA = pa.schema([pa.field("doc", pa.int32(), nullable=False), pa.field("text"
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """Ten rows in groups of three, three, three and one."""
-    table = pa.table({"doc": np.arange(10, dtype=np.int32), "text": [f"text {doc}" for doc in range(10)]}, schema=SCHEMA)
+    table = pa.table(
+        {"doc": np.arange(10, dtype=np.int32), "text": [f"text {doc}" for doc in range(10)]}, schema=SCHEMA
+    )
     pq.write_table(table, tmp_path / "rows.parquet", row_group_size=3, write_page_checksum=True)
     return tmp_path / "rows.parquet"
 
