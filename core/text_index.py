@@ -19,7 +19,7 @@ import numpy as np
 from core.errors import Mistake
 from core.files import replacing
 
-MOST_FOUND = 50_000
+MOST_FOUND = 20_000
 """Documents that one search gives; of a word that most documents have nobody reads all."""
 SHORTEST_BEGINNING = 3
 """Letters from which on a word's beginning is enough: shorter ones begin a good part of all words."""
