@@ -11,6 +11,9 @@ RESAMPLES = 1_000
 _LOW, _HIGH = 2.5, 97.5
 _CHUNK = 1_000_000
 """Numbers of a chunk of resamples: the memory that an interval takes does not grow with the resamples."""
+FOLDED_ABOVE, GROUPS = 200_000, 2_000
+"""Of more documents than this, so many groups are resampled, each with the sums of documents drawn at random: the same
+interval to within a tenth of its width, in a fraction of the time."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +35,28 @@ def resamples(docs: int, count: int = RESAMPLES, seed: int = 0) -> Iterator[np.n
         yield np.bincount(drawn.ravel(), minlength=rows * docs).reshape(rows, docs).astype(np.float32)
 
 
+def groups_of(docs: int, seed: int = 0) -> np.ndarray | None:
+    """``[doc]``: the group that each document's numbers are added to; None where documents themselves are resampled."""
+    return None if docs <= FOLDED_ABOVE else np.random.default_rng([seed, docs]).permutation(docs) % GROUPS
+
+
+def folded(values: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
+    """``values[doc, column]`` added up by group, in float32; as they are where there are no groups."""
+    if groups is None:
+        return values
+    sums = [np.bincount(groups, values[:, column], minlength=GROUPS) for column in range(values.shape[1])]
+    return np.stack(sums, axis=1).astype(np.float32)
+
+
 def ratios(sums: np.ndarray, weights: np.ndarray, seed: int = 0) -> Interval:
     """``sums[doc, column]`` over ``weights[doc, column]``, both added up over documents; percentile interval.
 
     With weights of 1 it is the mean over documents; with counts, a mean over samples that come in documents.
     """
     sums, weights = sums.astype(np.float32, copy=False), weights.astype(np.float32, copy=False)
-    drawn = [_divided(counts @ sums, counts @ weights) for counts in resamples(len(sums), seed=seed)]
+    groups = groups_of(len(sums), seed)
+    above, below = folded(sums, groups), folded(weights, groups)
+    drawn = [_divided(counts @ above, counts @ below) for counts in resamples(len(above), seed=seed)]
     value = _divided(sums.sum(axis=0, dtype=np.float64), weights.sum(axis=0, dtype=np.float64))
     low, high = np.full((2, len(value)), np.nan)
     some = ~np.isnan(value)  # a column without any weight has no interval

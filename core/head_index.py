@@ -25,15 +25,27 @@ class HeadIndex:
     """``[head, doc]``, float32: the activations."""
 
     @classmethod
-    def of(cls, parts: Iterable[np.ndarray], heads: int) -> HeadIndex:
-        """From the corpus's vectors ``[doc, head * dim]`` as stored, a part at a time."""
-        vectors, lengths = [], []
+    def of(cls, parts: Iterable[np.ndarray], heads: int, docs: int | None = None) -> HeadIndex:
+        """From the corpus's vectors ``[doc, head * dim]`` as stored, a part at a time.
+
+        Where it is known how many ``docs`` there are, they are never held twice.
+        """
+        found: list[np.ndarray] = []
+        whole: np.ndarray | None = None
+        lengths, first = [], 0
         for part in parts:
             if part.dtype not in (np.float16, np.float32):
                 part = part.astype(np.float32)
-            vectors.append(part.reshape(len(part), heads, -1))
-            lengths.append(np.linalg.norm(vectors[-1].astype(np.float32), axis=2).T)
-        return cls(np.concatenate(vectors), np.concatenate(lengths, axis=1))
+            rows = part.reshape(len(part), heads, -1)
+            lengths.append(np.linalg.norm(rows.astype(np.float32), axis=2).T)
+            if docs is None:
+                found.append(rows)
+                continue
+            if whole is None:
+                whole = np.empty((docs, *rows.shape[1:]), dtype=rows.dtype)
+            whole[first : first + len(rows)] = rows
+            first += len(rows)
+        return cls(np.concatenate(found) if whole is None else whole, np.concatenate(lengths, axis=1))
 
     @property
     def docs(self) -> int:
@@ -60,6 +72,16 @@ class HeadIndex:
         found[0] = np.divide(shared, norms, out=np.zeros_like(shared), where=norms > 0)
         np.clip(found[0], -1, 1, out=found[0])
         return found
+
+    def cosines_in(self, head: int, vectors: np.ndarray) -> np.ndarray:
+        """``cosines`` in one head from 1, or in the full embedding (0): ``[doc]``."""
+        if not head:
+            found: np.ndarray = self.cosines(vectors)[0]
+            return found
+        own = unit(vectors[head - 1 : head].astype(np.float32, copy=False))
+        product, lengths = products(self.vectors[:, head - 1 : head], own)[0], self.lengths[head - 1]
+        np.divide(product, lengths, out=product, where=lengths > 0)
+        return np.clip(product, -1, 1, out=product)
 
     def head_cosines(self, vectors: np.ndarray) -> np.ndarray:
         """The heads' alone: ``[head, doc]``."""

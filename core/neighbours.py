@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.head_index import largest
+
 
 @dataclass(frozen=True)
 class Neighbours:
@@ -36,10 +38,14 @@ def nearest(vectors: np.ndarray, doc: int, count: int, of: np.ndarray | None = N
 
     ``of`` as in ``cosines``.
     """
-    similarity = cosines(vectors, vectors[doc], of)
+    return nearest_by(cosines(vectors, vectors[doc], of), doc, count)
+
+
+def nearest_by(similarity: np.ndarray, doc: int, count: int) -> Neighbours:
+    """The same from ``similarity[doc]``, the cosines of document ``doc`` with every one; its own is overwritten."""
     similarity[doc] = -np.inf
-    count = min(count, len(vectors) - 1)
+    count = min(count, len(similarity) - 1)
     if count <= 0:
         return Neighbours(np.empty(0, dtype=np.intp), np.empty(0, dtype=np.float32))
-    found = np.argsort(-similarity, kind="stable")[:count]  # equal cosines in order of the documents
+    found = largest(similarity, count)  # equal cosines in order of the documents
     return Neighbours(found, similarity[found])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,14 +23,22 @@ _LEAST = 4
 """Bytes of a value in memory: a list can say one number a million times in a few bytes."""
 _PIECE = 16_384
 """Rows whose texts become one array, which holds 2 GB."""
+_AT_ONCE = 32 * 2**20
+"""Bytes of small row groups that are read together: one by one a thousand of them take a second."""
 
 
 def open_parquet(
-    path: Path, schema: pa.Schema, rebuild: str, rows: int | None = None, columns: Sequence[str] | None = None
+    path: Path,
+    schema: pa.Schema,
+    rebuild: str,
+    rows: int | None = None,
+    columns: Sequence[str] | None = None,
+    by_group: bool = False,
 ) -> pq.ParquetFile:
     """A file that has ``schema`` and, if that is known, so many ``rows``; only its metadata has been read.
 
-    Texts come out of it as dictionaries: a file of 300 bytes can hold one text of a megabyte and say it 20,000 times.
+    ``by_group``: never more than one row group of it is going to be held, however large the whole is. Texts come out of
+    it as dictionaries: a file of 300 bytes can hold one text of a megabyte and say it 20,000 times.
     """
     wanted = _wanted(schema, columns)
     try:
@@ -38,7 +47,7 @@ def open_parquet(
         source = pa.OSFile(str(path))
         plain = pq.ParquetFile(source, thrift_string_size_limit=_MOST_FOOTER, thrift_container_size_limit=10**6)
         check_schema(path, plain.schema_arrow, schema, rebuild)
-        _check_counts(path, plain.metadata, wanted, rebuild, rows)
+        _check_counts(path, plain.metadata, wanted, rebuild, rows, by_group)
         texts = [plain.schema.column(at).path for at in range(len(plain.schema)) if _is_text(plain.schema.column(at))]
         return pq.ParquetFile(
             source, metadata=plain.metadata, read_dictionary=texts, page_checksum_verification=True, buffer_size=2**20
@@ -60,22 +69,59 @@ def read_columns(
 def row_groups(
     path: Path, schema: pa.Schema, rebuild: str, rows: int | None = None, columns: Sequence[str] | None = None
 ) -> Iterator[pa.Table]:
-    """The same, a row group at a time."""
-    wanted = _wanted(schema, columns)
+    """The same, some row groups at a time."""
     file = open_parquet(path, schema, rebuild, rows, columns)
     texts = 0
+    for groups in _together(file.metadata):
+        found = read_groups(file, path, groups, schema, rebuild, columns, texts)
+        texts = found.texts
+        yield found.table
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Row groups of a file, and how many bytes their texts and those before them have."""
+
+    table: pa.Table
+    texts: int
+
+
+def read_groups(
+    file: pq.ParquetFile,
+    path: Path,
+    groups: Sequence[int],
+    schema: pa.Schema,
+    rebuild: str,
+    columns: Sequence[str] | None = None,
+    before: int = 0,
+) -> Groups:
+    """Some row groups of a file that ``open_parquet`` has opened, checked; ``before``: bytes of texts read already."""
+    wanted = _wanted(schema, columns)
     try:
-        most = _most(path)  # the file may have gone since it was opened
-        for group in range(file.num_row_groups):
-            found = file.read_row_group(group, columns=wanted.names)
-            texts += sum(_text_bytes(chunk) for column in found.columns for chunk in column.chunks)
-            if texts > most:
-                raise _too_large(path, rebuild, texts)
-            if len(found) != file.metadata.row_group(group).num_rows:
-                raise damaged(path, rebuild)
-            yield _dense(path, found, wanted, rebuild)
+        found = file.read_row_groups(list(groups), columns=wanted.names)
+        texts = before + sum(_text_bytes(chunk) for column in found.columns for chunk in column.chunks)
+        if texts > _most(path):
+            raise _too_large(path, rebuild, texts)
+        if len(found) != sum(file.metadata.row_group(group).num_rows for group in groups):
+            raise damaged(path, rebuild)
+        return Groups(_dense(path, found, wanted, rebuild), texts)
     except (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError, MemoryError) as error:
         raise damaged(path, rebuild) from error
+
+
+def _together(metadata: pq.FileMetaData) -> Iterator[list[int]]:
+    """Row groups in order, small ones in one list."""
+    groups: list[int] = []
+    rows = size = 0
+    for group in range(metadata.num_row_groups):
+        own = metadata.row_group(group)
+        if groups and (rows + own.num_rows > _PIECE or size + own.total_byte_size > _AT_ONCE):
+            yield groups
+            groups, rows, size = [], 0, 0
+        groups.append(group)
+        rows, size = rows + own.num_rows, size + own.total_byte_size
+    if groups:
+        yield groups
 
 
 def damaged(path: Path, rebuild: str) -> Mistake:
@@ -87,20 +133,28 @@ def _wanted(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
     return schema if columns is None else pa.schema([schema.field(name) for name in columns])
 
 
-def _check_counts(path: Path, found: pq.FileMetaData, wanted: pa.Schema, rebuild: str, rows: int | None) -> None:
+def _check_counts(
+    path: Path, found: pq.FileMetaData, wanted: pa.Schema, rebuild: str, rows: int | None, by_group: bool
+) -> None:
     if rows is not None and found.num_rows != rows:
         raise Mistake(f"{short_name(path)} has {found.num_rows:,} rows, not {rows:,}. Rebuild it with '{rebuild}'.")
     groups = [found.row_group(at) for at in range(min(found.num_row_groups, _MOST_GROUPS))]
     if sum(group.num_rows for group in groups) != found.num_rows or any(group.num_rows < 0 for group in groups):
         raise damaged(path, rebuild)
     lists = {field.name for field in wanted if pa.types.is_list(field.type)}
-    claimed = sum(
-        max(0, group.column(at).total_uncompressed_size, _LEAST * _values_of_list(group.column(at), lists))
+    places = [at for at in range(found.num_columns) if found.schema.column(at).path.split(".")[0] in wanted.names]
+    width = sum(_width(field.type) for field in wanted)
+    needs = [
+        max(
+            sum(
+                max(0, column.total_uncompressed_size, _LEAST * _values_of_list(column, lists))
+                for column in (group.column(at) for at in places)
+            ),
+            group.num_rows * width,
+        )
         for group in groups
-        for at in range(group.num_columns)
-        if group.column(at).path_in_schema.split(".")[0] in wanted.names
-    )
-    needed = max(claimed, found.num_rows * sum(_width(field.type) for field in wanted))
+    ]
+    needed = max(needs, default=0) if by_group else sum(needs)
     if needed > _most(path):
         raise _too_large(path, rebuild, needed)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from core.auc import Auc, auc
-from core.bootstrap import Interval, means, moved_back, resamples
+from core.bootstrap import GROUPS, Interval, folded, groups_of, means, moved_back, resamples
 
 LEAST_IN_TOPIC = 5
 """Documents that a topic needs to be the one a head is selective for."""
@@ -121,24 +122,36 @@ def _selectivity(own: np.ndarray, labels: np.ndarray, counts: np.ndarray, seed: 
     centred = (own - own.mean(axis=0, dtype=np.float64)).astype(np.float32)
     varies = (centred**2).mean(axis=0) > _LEAST_VARIANCE
     value = np.where(varies, _adjusted(_explained(own, labels, counts), docs, len(present)), 0)
-    members = [np.flatnonzero(labels == topic) for topic in present]
+    groups = groups_of(docs, seed)
+    squares = folded(centred**2, groups)
     drawn = []
-    for times in resamples(docs, seed=seed):
-        sums, sizes = [], []
-        for docs_of_topic in members:
-            mine = times[:, docs_of_topic]
-            sums.append(mine @ centred[docs_of_topic])
-            sizes.append(mine.sum(axis=1))
-        sum_, size = np.stack(sums, axis=1), np.stack(sizes, axis=1)[:, :, None]  # [resample, topic, row]
+    for times, sum_, size in _drawn(centred, labels, present, groups, seed):
         middle = sum_.sum(axis=1) ** 2 / docs
         between = np.divide(sum_**2, size, out=np.zeros_like(sum_), where=size > 0).sum(axis=1) - middle
-        total = times @ centred**2 - middle
+        total = times @ squares - middle
         enough = varies & (total > _LEAST_VARIANCE * docs)
         share = np.divide(between, total, out=np.zeros_like(total), where=enough)
         drawn.append(np.where(enough, _adjusted(share, docs, (size > 0).sum(axis=1)), 0))
     found = moved_back(value, np.concatenate(drawn))
     # What topics explain is not below 0, though its estimate may be.
     return Interval(value, np.minimum(found.low, value), np.clip(found.high, np.maximum(value, 0), 1))
+
+
+def _drawn(
+    centred: np.ndarray, labels: np.ndarray, present: np.ndarray, groups: np.ndarray | None, seed: int
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """How often each document or group is drawn, and by resample and topic the sums and numbers of documents."""
+    members = [np.flatnonzero(labels == topic) for topic in present]
+    if groups is None:
+        for times in resamples(len(centred), seed=seed):
+            mine = [times[:, docs] for docs in members]
+            sums = np.stack([own @ centred[docs] for own, docs in zip(mine, members, strict=True)], axis=1)
+            yield times, sums, np.stack([own.sum(axis=1) for own in mine], axis=1)[:, :, None]
+        return
+    by_topic = np.stack([folded(centred[docs], groups[docs]) for docs in members], axis=1)  # [group, topic, row]
+    sizes = np.stack([np.bincount(groups[docs], minlength=GROUPS) for docs in members], axis=1).astype(np.float32)
+    for times in resamples(GROUPS, seed=seed):
+        yield times, np.tensordot(times, by_topic, axes=1), (times @ sizes)[:, :, None]
 
 
 def _alignment(own: np.ndarray, labels: np.ndarray, seed: int) -> Interval:
@@ -158,7 +171,8 @@ def _alignment(own: np.ndarray, labels: np.ndarray, seed: int) -> Interval:
         scale = np.sqrt(np.maximum(square * square[..., :1], 0))
         return np.divide(together, scale, out=np.zeros_like(together), where=scale > 0)
 
-    drawn = np.concatenate([correlation(times @ products) for times in resamples(len(own), seed=seed)])
+    some = folded(products, groups_of(len(products), seed))
+    drawn = np.concatenate([correlation(times @ some) for times in resamples(len(some), seed=seed)])
     low, high = np.percentile(drawn, [2.5, 97.5], axis=0)
     return Interval(correlation(products.sum(axis=0, dtype=np.float64)), low, high)
 

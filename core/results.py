@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from core.errors import Mistake
 from core.manifest import Manifest
 from core.parquet import read_columns, row_groups
 from core.place import Placer
-from core.schema import ANALYSIS, LABELS, MAP, maker_of, similarity_schema, topics_schema
+from core.row_lookup import RowLookup
+from core.schema import ANALYSIS, LABELS, MAP, PREVIEW, maker_of, similarity_schema, topics_schema
 from core.similarity import own, unit
 from core.sound import Sizes, check_rows
 from core.store import Run
@@ -34,6 +36,12 @@ def labels_of(names: Sequence[str | None], topics: Sequence[str]) -> np.ndarray:
     """Topic names as indices into ``topics``; -1 for none, and for one that is not among them."""
     index = {topic: number for number, topic in enumerate(topics)}
     return np.array([index.get(name, -1) if name is not None else -1 for name in names], dtype=np.int64)
+
+
+def label_codes(names: pa.ChunkedArray, topics: Sequence[str]) -> np.ndarray:
+    """``labels_of`` of a column, however long it is."""
+    found = pc.index_in(names, value_set=pa.array(topics, pa.string()), skip_nulls=True)
+    return np.asarray(pc.fill_null(found, -1).to_numpy().astype(np.int64))
 
 
 def read_topics(run: Run, original: bool = False) -> Topics:
@@ -88,6 +96,25 @@ def read_analysis(run: Run, name: str) -> pa.Table:
     return table
 
 
+def read_mismatches(run: Run, stage: int) -> pa.Table:
+    """One stage's rows of the table ``mismatches``, ``label`` and ``nearest`` as dictionaries.
+
+    There is a row for a good part of all documents at every stage: this table alone is not read whole.
+    """
+    name, remedy, found = "mismatches", _analyse(run), []
+    schema, sizes = ANALYSIS[name], Sizes.of(run.manifest(), maker_of(name))
+    for group in row_groups(run.inside(run.analysis_path(name)), schema, remedy):
+        check_rows(name, group, sizes, remedy)
+        own = group.filter(pc.equal(group["stage"], stage))
+        for column in ("label", "nearest"):
+            at = own.schema.get_field_index(column)
+            own = own.set_column(at, column, own[column].dictionary_encode())
+        found.append(own)
+    if not found:
+        return schema.empty_table()
+    return pa.concat_tables(found).unify_dictionaries()
+
+
 def read_map(run: Run, stage: int, by_head: bool = False) -> pa.Table:
     """A stage's map, a row a (document, head), in order of the document."""
     manifest, path = run.manifest(), run.inside(run.map_path(stage, by_head))
@@ -99,6 +126,52 @@ def read_map(run: Run, stage: int, by_head: bool = False) -> pa.Table:
     if not all(np.isfinite(table[name].to_numpy()).all() for name in ("x", "y", "activation")):
         raise Mistake(f"map/{path.name} holds a number that is not finite. Rebuild it with '{_project(run)}'.")
     return table
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What small maps show: all heads of a few documents, ``docs[doc]`` and by stage ``places[doc, head, 2]``."""
+
+    docs: np.ndarray
+    places: dict[int, np.ndarray]
+
+
+def read_preview(run: Run, count: int) -> Preview:
+    """Some ``count`` points a stage: those that the job has put aside, or in an older run a sample of the maps."""
+    manifest = run.manifest()
+    heads, docs = manifest.shape.heads, int(manifest.corpus["documents"])
+    if not run.preview_path.is_file():
+        chosen = np.sort(np.random.default_rng(0).permutation(docs)[: max(1, count // heads)])
+        return Preview(chosen, {stage: read_places(run, stage)[chosen] for stage in manifest.stages})
+    table = read_columns(run.inside(run.preview_path), PREVIEW, _project(run))
+    stages = len(manifest.stages)
+    own, shown = table["doc"].to_numpy(), len(table) // (heads * stages)
+    chosen, places = own[: shown * heads : heads], np.stack([table[axis].to_numpy() for axis in ("x", "y")], axis=1)
+    whole = np.array_equal(own, np.tile(np.repeat(chosen, heads), stages)) and (chosen < docs).all()
+    order = np.array_equal(table["head"].to_numpy(), np.tile(np.arange(1, heads + 1), shown * stages))
+    if not shown or not whole or not order or (chosen < 0).any() or not np.isfinite(places).all():
+        raise Mistake(f"map/{run.preview_path.name} is damaged. Rebuild it with '{_project(run)}'.")
+    return Preview(chosen, dict(zip(manifest.stages, places.reshape(stages, shown, heads, 2), strict=True)))
+
+
+def read_places(run: Run, stage: int) -> np.ndarray:
+    """``[doc, head, 2]`` of all documents."""
+    table = read_map(run, stage)
+    found = np.stack([table["x"].to_numpy(), table["y"].to_numpy()], axis=1)
+    return found.reshape(-1, run.manifest().shape.heads, 2)
+
+
+def map_lookup(run: Run, stage: int) -> RowLookup:
+    """Single points of a stage's map: row ``doc * heads + head``, heads from 0."""
+    manifest, path = run.manifest(), run.inside(run.map_path(stage))
+    return RowLookup(path, MAP, _project(run), int(manifest.corpus["documents"]) * manifest.shape.heads)
+
+
+def similarity_lookup(run: Run, stage: int, topics: int) -> RowLookup:
+    """Single documents' similarities, as in ``read_similarity``: row ``doc``."""
+    manifest, path = run.manifest(), run.inside(run.similarity_path(stage))
+    schema = similarity_schema(1 + manifest.shape.heads, topics)
+    return RowLookup(path, schema, _analyse(run), int(manifest.corpus["documents"]))
 
 
 def read_placer(run: Run, stage: int, threads: int = 1) -> Placer:

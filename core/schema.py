@@ -135,6 +135,14 @@ MAP = pa.schema(
 )
 """``head`` from 1; a point that was not fitted was placed among those that were."""
 
+PREVIEW = pa.schema(
+    [
+        pa.field("stage", pa.int8(), nullable=False),
+        *(MAP.field(name) for name in ("doc", "head", "x", "y")),
+    ]
+)
+"""``map/preview.parquet``: the points of the small maps, all heads of a few documents at every stage."""
+
 _STAGE = pa.field("stage", pa.int8(), nullable=False)
 _SLICING = pa.field("slicing", pa.string(), nullable=False)
 _HEAD = pa.field("head", pa.int16(), nullable=False)

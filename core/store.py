@@ -24,6 +24,7 @@ from core.mirror_write import remove as remove_from_store
 from core.mirrors import mirror_at, mirror_of
 from core.parquet import read_columns
 from core.quantised import Quantised, dequantised, quantise
+from core.row_lookup import RowLookup
 from core.schema import DIGEST, INT8, documents_schema, heads_schema
 from core.settings import setting
 from core.stages import check_head, check_stage, split_heads
@@ -170,6 +171,16 @@ class Run:
         return self.folder / "map" / ("by-head" if by_head else "") / f"stage={stage}.parquet"
 
     @property
+    def preview_path(self) -> Path:
+        """The points of small maps, of all stages."""
+        return self.folder / "map" / "preview.parquet"
+
+    @property
+    def search_path(self) -> Path:
+        """The full-text index; see core.text_index."""
+        return self.folder / "search.sqlite"
+
+    @property
     def queries_path(self) -> Path:
         return self.folder / "retrieval" / "queries.parquet"
 
@@ -198,8 +209,14 @@ class Run:
             raise Mistake(f"documents.parquet is not in order of 'doc'. Rebuild it with '{self.rebuild}'.")
         return table
 
-    def vectors(self, stage: int) -> Iterator[np.ndarray]:
-        """Rows ``[doc, width]`` of one stage, float16 or float32, a part at a time, in order of ``doc``."""
+    def document_lookup(self) -> RowLookup:
+        """Single documents of a finished run, however large it is: row ``doc`` of documents.parquet."""
+        corpus = self.manifest().corpus
+        schema = documents_schema(corpus["extra"])
+        return RowLookup(self.inside(self.documents_path), schema, self.rebuild, int(corpus["documents"]))
+
+    def vectors(self, stage: int, only: int | None = None) -> Iterator[np.ndarray]:
+        """Rows ``[doc, width]`` of one stage, float16 or float32, a part at a time, in order; or ``only`` one part."""
         manifest = self.manifest()
         check_stage(stage, manifest.stages)
         schema = heads_schema(manifest.shape.width(stage), manifest.vectors["dtype"], manifest.shape.heads)
@@ -210,8 +227,16 @@ class Run:
             raise Mistake(f"heads/stage={stage} does not have its {expected} parts. Rebuild it with '{self.rebuild}'.")
         size, count = int(manifest.vectors["part_size"]), int(manifest.corpus["documents"])
         for number, path in enumerate(paths):
+            if only not in (None, number):
+                continue
             rows = min(size, count - number * size) if manifest.is_done("embed") else None
             yield read_part(self.inside(path), schema, self.rebuild, rows)
+
+    def document_vectors(self, stage: int, doc: int) -> np.ndarray:
+        """One document's row ``[width]``: only its part is read."""
+        part, row = divmod(doc, int(self.manifest().vectors["part_size"]))
+        found: np.ndarray = next(self.vectors(stage, only=part))[row]
+        return found
 
     def head_vectors(self, stage: int, head: int) -> np.ndarray:
         """One head's vectors, ``[doc, dim]`` in float32; ``head`` from 1, or 0 for the full embedding's rows."""

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from core import text_index
 from core.errors import Mistake
 from core.manifest import Manifest
 from core.query_set import read_query_set
-from core.results import read_analysis, read_map, read_similarity, read_topics
+from core.results import read_analysis, read_map, read_preview, read_similarity, read_topics
 from core.schema import MADE_BY
 from core.store import Run, digest_of
 
@@ -21,6 +22,10 @@ Check = tuple[str, Path, Callable[[], object]]
 
 def check_results(run: Run, manifest: Manifest) -> Iterator[tuple[Path, str]]:
     """Each file of the steps that are done, with what is wrong with it, if anything is."""
+    if manifest.is_done("search"):
+        yield run.search_path, _index(run, manifest)
+    if manifest.is_done("project") and run.preview_path.is_file():
+        yield run.preview_path, _problem(partial(read_preview, run, 0))
     for path, read in ((run.topics_path, False), (run.original_topics_path, True)):
         if manifest.is_done("analyse"):
             yield path, _problem(partial(read_topics, run, read))
@@ -32,6 +37,12 @@ def check_results(run: Run, manifest: Manifest) -> Iterator[tuple[Path, str]]:
                 remedy = f"python -m precompute {step} {run.name} --again"
                 problem = f"{name} was made from other inputs than the manifest says. Rebuild it with '{remedy}'."
             yield path, problem
+
+
+def _index(run: Run, manifest: Manifest) -> str:
+    step = manifest.steps["search"]
+    wrong = text_index.problem(run.inside(run.search_path), int(manifest.corpus["documents"]), step.fingerprint)
+    return f"{run.search_path.name} {wrong}. {_again('search', run)}" if wrong else ""
 
 
 def _figures(run: Run, manifest: Manifest) -> Iterator[Check]:

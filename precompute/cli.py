@@ -182,6 +182,13 @@ def _project(options: argparse.Namespace) -> int:
     return _told("project", project.run(config, _progress(options)), options)
 
 
+def _search(options: argparse.Namespace) -> int:
+    from precompute import search
+
+    config = search.SearchConfig(options.cache, options.run, options.again)
+    return _told("search", search.run(config, _progress(options)), options)
+
+
 def _retrieve(options: argparse.Namespace) -> int:
     from transformers.utils import logging
 
@@ -312,12 +319,13 @@ def _verify(options: argparse.Namespace) -> int:
     return DONE
 
 
-STEPS = ("embed", "label", "analyse", "project")
+STEPS = ("embed", "search", "label", "analyse", "project")
 """What ``all`` does, in order, and then MORE; a step whose inputs have not changed says so and is skipped."""
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "all": _all,
     "embed": _embed,
+    "search": _search,
     "label": _label,
     "analyse": _analyse,
     "project": _project,

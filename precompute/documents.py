@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from core.errors import Mistake
 from core.files import replacing
+from core.row_lookup import GROUP_ROWS
 from core.schema import DIGEST, documents_schema
 from core.store import Run
 from precompute.staging import documents_path, read_done
@@ -56,7 +57,7 @@ def relabel(run: Run, labels: pa.Table, source: str) -> None:
                 for name, column in after.items():
                     place = schema.get_field_index(name)
                     table = table.set_column(place, schema.field(place), column.slice(first, len(table)))
-                writer.write_table(table)
+                writer.write_table(table, row_group_size=GROUP_ROWS)
                 first += len(table)
 
 
@@ -90,7 +91,7 @@ def finish_documents(run: Run, parts: int, digest: str) -> dict[str, str]:
             table = _typed(pq.read_table(path), done, kinds, schema).filter(lived)
             docs = pa.array(range(count, count + len(table)), pa.int32())
             count += len(table)
-            writer.write_table(table.set_column(0, schema.field(0), docs))
+            writer.write_table(table.set_column(0, schema.field(0), docs), row_group_size=GROUP_ROWS)
     return kinds
 
 

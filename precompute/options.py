@@ -67,6 +67,7 @@ def parser() -> argparse.ArgumentParser:
             "documents to head vectors at three stages",
             (_source_options, _model_options, _storage_options, _engine_options),
         ),
+        ("search", "a full-text index of titles and texts, for the app's search", (_again,)),
         (
             "label",
             "a topic for every document: the corpus's own, a language model's, the nearest one, a file's",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 
 import numpy as np
-import pyarrow as pa
 
 from core.alignment import turn_onto
 from core.errors import Mistake
@@ -13,13 +12,14 @@ from core.files import remove_folder
 from core.manifest import Manifest
 from core.map_quality import kept_by_chance
 from core.results import labels_of
-from core.schema import ANALYSIS, MAP
+from core.schema import ANALYSIS
 from core.store import Run, open_run, write_table
 from core.stratify import stratified
 from core.tsne import check_perplexity
 from precompute.progress import Meter, Progress, Quiet
 from precompute.project_config import ProjectConfig
 from precompute.project_map import Made, MapMaker
+from precompute.project_write import write_map, write_preview
 from precompute.step import Rows, StepRecord, StepResult, add, as_table, embedded, up_to_date
 from precompute.work import working_on
 
@@ -93,13 +93,19 @@ class _Projection:
         each = 1 if by_head else self.heads
         chosen = stratified(self.labels, self._sample(each), self.config.seed)
         before: dict[int, np.ndarray] = {}
+        maps: dict[int, np.ndarray] = {}
         for stage in self.manifest.stages:
             turned = {}
             for head in heads:
                 made = self._made(stage, head, chosen)
                 turned[head] = self._turned(stage, head, made, before.get(head))
             before = turned
-            self._write(stage, by_head, np.stack(list(turned.values()), axis=1).reshape(-1, 2), chosen)
+            places = np.stack(list(turned.values()), axis=1).reshape(self.docs, self.heads, 2)
+            path = self.target.map_path(stage, by_head)
+            write_map(path, places, self.maker.activations(stage), chosen, self.inputs)
+            maps[stage] = places
+        if not by_head:
+            write_preview(self.target.preview_path, maps, self.labels, self.inputs)
         return len(chosen) * each
 
     def _made(self, stage: int, head: int, chosen: np.ndarray) -> Made:
@@ -128,16 +134,3 @@ class _Projection:
             follows=None if before is None else turned.after,
         )
         return turned.coordinates
-
-    def _write(self, stage: int, by_head: bool, places: np.ndarray, chosen: np.ndarray) -> None:
-        docs = np.arange(self.docs, dtype=np.int32)
-        columns = [
-            np.repeat(docs, self.heads),
-            np.tile(np.arange(1, self.heads + 1, dtype=np.int16), self.docs),
-            places[:, 0],
-            places[:, 1],
-            self.maker.activations(stage).astype(np.float32).reshape(-1),
-            np.repeat(np.isin(docs, chosen), self.heads),
-        ]
-        table = pa.Table.from_arrays([pa.array(column) for column in columns], schema=MAP)
-        write_table(self.target.map_path(stage, by_head), table, self.inputs)

@@ -95,6 +95,14 @@ def _analysed(run: str, manifest: Manifest) -> str:
     return "\n".join(lines)
 
 
+def _indexed(run: str, manifest: Manifest) -> str:
+    step = manifest.steps["search"]
+    return (
+        f"{run}: {step.counts['documents']:,} documents can be searched, index of {step.counts['bytes'] / 1e6:,.1f} MB "
+        f"in {clock(step.seconds)}."
+    )
+
+
 def _projected(run: str, manifest: Manifest) -> str:
     step = manifest.steps["project"]
     counts = step.counts
@@ -139,6 +147,7 @@ def _looked(run: str, manifest: Manifest) -> str:
 
 
 _SUMMARIES = {
+    "search": _indexed,
     "analyse": _analysed,
     "project": _projected,
     "retrieve": _retrieved,

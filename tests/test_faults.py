@@ -99,16 +99,16 @@ def test_what_was_read_of_the_old_run_is_not_joined_by_the_new_one(
     monkeypatch.setenv("HEADSCOPE_CACHE", str(tmp_path))
     variant(tmp_path, "run", 1)
     old = data.run_state("run")
-    assert data.documents(old)["text"][0].as_py() == "1"
+    assert data.documents(old).row(0)["text"] == "1"
     variant(tmp_path, "run", 2)
     with pytest.raises(Mistake, match=r"The run 'run' was rebuilt while this page was read\. Load the page again\."):
-        data.head_vectors(old, 1, 1)
-    assert data.documents(old)["text"][0].as_py() == "1", "what was read before is still the old one"
+        data.head_index(old, 1)
+    assert data.documents(old).row(0)["text"] == "1", "what was read before is still the old one"
     new = data.run_state("run")
-    assert (data.documents(new)["text"][0].as_py(), data.head_vectors(new, 1, 1)[0, 0]) == ("2", 2.0)
+    assert (data.documents(new).row(0)["text"], data.head_index(new, 1).vectors[0, 0, 0]) == ("2", 2.0)
     shutil.rmtree(tmp_path / "run")
     with pytest.raises(Mistake, match="The run 'run' is not there any more"):
-        data.head_vectors(new, 2, 1)
+        data.head_index(new, 2)
 
 
 REBUILD = """
@@ -159,14 +159,14 @@ def test_a_run_that_is_rebuilt_all_the_time_is_the_old_one_or_the_new_one_never_
 
 def _whole(told: set[str]) -> str | None:
     """What the run says, in its texts and its vectors alike; None, and a sentence more, while it cannot be read."""
-    for name in ("_documents", "_stage_vectors"):
+    for name in ("_documents", "_head_index"):
         getattr(data, name).clear()  # as if nobody had read it before
     try:
         state = data.run_state("run")
         if state.manifest is None:
             raise Mistake(state.problem)
-        text = str(data.documents(state)["text"][0])
-        assert np.array_equal(data.head_vectors(state, 1, 1), np.full((20, 8), float(text)))
+        text = str(data.documents(state).row(0)["text"])
+        assert np.array_equal(data.head_index(state, 1).vectors[:, 0], np.full((20, 8), float(text)))
     except Mistake as mistake:
         told.add(str(mistake).split(".")[0])
         return None

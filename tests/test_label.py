@@ -104,7 +104,7 @@ def write_labels(path: Path, rows: Sequence[tuple[Any, ...]], header: tuple[str,
 
 def test_one_table_of_sources_for_the_words_the_choices_and_the_work() -> None:
     assert list(SOURCES) == list(WORDS) == ["column", "openai", "zero-shot", "file"]
-    assert STEPS == ("embed", "label", "analyse", "project")
+    assert STEPS == ("embed", "search", "label", "analyse", "project")
 
 
 def test_the_corpuss_own_labels_are_the_default_and_nothing_is_rewritten(planted: Run) -> None:

@@ -13,7 +13,7 @@ import pytest
 from benchmarks.load import words_for
 from benchmarks.load_client import Reader
 from benchmarks.load_walk import PAGES, WITH_MODEL, Walker, step
-from pages.shared.data import head_vectors, run_state
+from pages.shared.data import document_vectors, head_index, run_state
 
 READERS = 8
 
@@ -40,20 +40,15 @@ async def _all(address: str) -> list[Walker]:
     return list(walkers)
 
 
-def test_all_heads_of_a_stage_are_views_of_one_read_only_array(
-    bare_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stage_s_vectors_are_held_once_and_read_only(bare_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADSCOPE_CACHE", str(bare_cache))
     state = run_state("bare")
-    full = head_vectors(state, 2, 0)
-    assert np.shares_memory(full, head_vectors(run_state("bare"), 2, 0)), "another session's"
+    found = head_index(state, 2).vectors
+    assert found is head_index(run_state("bare"), 2).vectors, "another session's"
+    assert not found.flags.writeable
     for head in (1, 4):
-        found = head_vectors(state, 2, head)
-        assert np.shares_memory(found, full)
-        assert not found.flags.writeable
-        np.testing.assert_array_equal(found, state.run.head_vectors(2, head))
-    np.testing.assert_array_equal(full, state.run.head_vectors(2, 0))
-    assert not full.flags.writeable
+        np.testing.assert_array_equal(found[:, head - 1], state.run.head_vectors(2, head))
+    np.testing.assert_array_equal(found[3], document_vectors(state, 2, 3))
 
 
 def test_readers_at_once_see_all_pages_and_nobody_another_s_document(

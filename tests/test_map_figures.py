@@ -24,12 +24,12 @@ def test_a_label_keeps_off_a_point_above() -> None:
 
 def test_the_table_is_what_the_small_maps_show() -> None:
     places = np.arange(2 * 3 * 2, dtype=np.float32).reshape(2, 3, 2)  # [doc, head, 2]
-    table = small_maps_table({1: places, 3: places + 100})
+    table = small_maps_table({1: places, 3: places + 100}, np.array([4, 9]))
     assert table.num_rows == 12
     rows = {(row["stage"], row["document"], row["head"]): (row["x"], row["y"]) for row in table.to_pylist()}
-    assert rows[1, 1, 1] == (0, 1)
-    assert rows[1, 2, 3] == (10, 11)
-    assert rows[3, 2, 1] == (106, 107)
+    assert rows[1, 5, 1] == (0, 1)
+    assert rows[1, 10, 3] == (10, 11)
+    assert rows[3, 10, 1] == (106, 107)
 
 
 def test_a_small_map_keeps_its_proportions() -> None:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,12 @@ from core.palette import group_colours, head_colours, topic_colours
 from core.schema import MAP
 from core.shape import ModelShape
 from core.store import Run, write_table
-from pages.shared.components.map_data import inside, read_area
+from core.text_scan import scan
+from pages.shared.components import map_data
+from pages.shared.components.map_data import inside, read_area, stage_map
+from pages.shared.data import run_state
 from pages.shared.head_choice import format_heads, parse_heads
+from precompute import search as search_step
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = "pages/explore/head_map.py"
@@ -89,9 +94,7 @@ def told(app: AppTest) -> dict[str, Any]:
 
 
 def points(app: AppTest) -> pa.Table:
-    feed = next(element.proto for element in app.get("bidi_component") if "feed" in element.proto.component_name)
-    reference = next(iter(told(app)["points"].values()))
-    return pa.ipc.open_stream(feed.mixed.arrow_blobs[reference].data).read_all()
+    return tables_of(app, "points")
 
 
 def test_the_points_are_sent_once_a_stage(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
@@ -273,3 +276,59 @@ def test_colours_differ_and_groups_share_a_hue() -> None:
             own = np.array(hues[4 * group : 4 * group + 4])
             turned = np.minimum(np.abs(own - own[0]), 1 - np.abs(own - own[0]))
             assert turned.max() < 0.06
+
+
+# A run too large to be drawn whole
+
+
+def test_a_sample_by_topic_is_drawn_the_same_at_every_stage(
+    open_page: Callable[..., AppTest], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(map_data, "MOST_POINTS", 4 * 6)
+    write_mapped(tmp_path)
+    app = open_page(tmp_path, area=LEFT_HALF)
+    assert points(app).num_rows == 4 * 6
+    drawn = stage_map(run_state("mapped"), 1).docs
+    assert sorted(doc % 2 for doc in drawn) == [0, 0, 0, 1, 1, 1], "each topic has its share"
+    assert all(np.array_equal(drawn, stage_map(run_state("mapped"), stage).docs) for stage in (2, 3))
+    assert f"6 of {DOCS} documents are drawn: a sample" in said(app)
+    assert f"Counted among the 6 documents of {DOCS} that are drawn" in said(app)
+    assert "12 points of 6 documents" in said(app)
+
+
+def test_a_chosen_and_a_found_document_are_drawn_besides_the_sample(
+    open_page: Callable[..., AppTest], tmp_path: Path
+) -> None:
+    write_mapped(tmp_path, fitted=15)  # documents 0 to 14
+    app = open_page(tmp_path, doc="18", words="document 16.")
+    extra, rows = tables_of(app, "extra"), tables_of(app, "extra_documents")
+    assert rows["doc"].to_pylist() == [16, 17]
+    assert rows["title"].to_pylist() == ["Document 16.", "Document 17."]
+    assert rows["c0"].to_pylist() == [0, 1]
+    assert told(app)["hits"] == [16]
+    # On the grid that the sample's own places span: heads 1 and 3 left, 2 and 4 right, document 17 right of 16.
+    x = extra["x"].to_numpy().astype(int).reshape(2, 4)
+    assert (x[:, [0, 2]] < 32_768).all()
+    assert (x[:, [1, 3]] > 32_768).all()
+    assert (x[1] >= x[0]).all()
+    assert "extra" not in told(open_page(tmp_path, doc="3", words="document 2."))
+
+
+def test_a_run_without_an_index_says_how_much_was_searched(
+    open_page: Callable[..., AppTest], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_mapped(tmp_path)
+    monkeypatch.setattr("pages.shared.data.scan", partial(scan, most=12))
+    app = open_page(tmp_path, words="document")
+    assert told(app)["hits"] == list(range(12))
+    assert f"Only the first 12 of {DOCS} documents were looked through" in said(app)
+    search_step.run(search_step.SearchConfig(tmp_path, "mapped"))
+    app = open_page(tmp_path, words="docu")
+    assert told(app)["hits"] == list(range(DOCS))
+    assert "looked through" not in said(app)
+
+
+def tables_of(app: AppTest, name: str) -> pa.Table:
+    feed = next(element.proto for element in app.get("bidi_component") if "feed" in element.proto.component_name)
+    reference = next(iter(told(app)[name].values()))
+    return pa.ipc.open_stream(feed.mixed.arrow_blobs[reference].data).read_all()

@@ -153,7 +153,8 @@ def mistake(config: ProjectConfig) -> str:
 
 
 def test_the_files_are_those_that_are_promised(done: Run) -> None:
-    assert list(results(done)) == ["analysis/maps.parquet", *(f"map/stage={stage}.parquet" for stage in (1, 2, 3))]
+    maps = (f"map/stage={stage}.parquet" for stage in (1, 2, 3))
+    assert list(results(done)) == ["analysis/maps.parquet", "map/preview.parquet", *maps]
     assert not list(done.folder.rglob("*.writing*"))
     assert not (done.folder / "map" / "staging").exists()
 
@@ -213,7 +214,7 @@ def test_a_run_of_one_stage(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     run = plant(cache, {1: planted()[1]})
     Fits(monkeypatch, somewhere)
     project.run(ProjectConfig(cache, "run"))
-    assert list(results(run)) == ["analysis/maps.parquet", "map/stage=1.parquet"]
+    assert list(results(run)) == ["analysis/maps.parquet", "map/preview.parquet", "map/stage=1.parquet"]
     assert read_analysis(run, "maps")["follows"].to_pylist() == [None]
 
 

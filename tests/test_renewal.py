@@ -263,7 +263,8 @@ def test_all_with_replace_shows_the_new_run_after_its_last_step(
     assert seen == [(old, True, True)]
     assert texts(planted) == [row["text"] for row in rows]
     assert all(step.state == "done" for step in planted.manifest().steps.values())
-    assert list(planted.manifest().steps) == ["embed", "label", "analyse", "project", "layers", "attention"]
+    made = ["embed", "search", "label", "analyse", "project", "layers", "attention"]
+    assert list(planted.manifest().steps) == made
     assert left(planted) == []
 
 

@@ -37,15 +37,21 @@ def to_address(picked: Mapping[str, Any]) -> None:
         choice_to_url(name, "" if value is None else str(value)[:1_200], "")
 
 
-def read_address(stage: int, heads: int, count: int) -> View:
-    """Reads the address; what is not there is taken out of it, with a notice."""
+def linked_document(count: int) -> int | None:
+    """The document that the address names, from 0; None where it names none of the ``count``."""
     given = st.query_params.get("doc", "")
     known = given.isascii() and given.isdecimal() and len(given) < 10 and 1 <= int(given) <= count
+    return int(given) - 1 if known else None
+
+
+def read_address(stage: int, heads: int, count: int) -> View:
+    """Reads the address; what is not there is taken out of it, with a notice."""
+    doc = linked_document(count)
     chosen = parse_heads(st.query_params.get("heads"), heads)
     area = st.query_params.get("area", "")
     polygon = read_area(area, stage)
     wrong = {
-        "doc": "doc" in st.query_params and not known,
+        "doc": "doc" in st.query_params and doc is None,
         "heads": chosen is None,
         # An area belongs to the stage that it was drawn on: that of another one goes without a word.
         "area": "area" in st.query_params and all(read_area(area, other) is None for other in STAGES),
@@ -60,7 +66,7 @@ def read_address(stage: int, heads: int, count: int) -> View:
     if polygon is None and area and not wrong["area"]:
         choice_to_url("area", "", "")
     return View(
-        int(given) - 1 if known else None,
+        doc,
         polygon,
         parse_heads(None, heads) or frozenset() if chosen is None else chosen,
     )

@@ -21,12 +21,15 @@ MOST_ROWS = 1_000
 def selection(state: RunState, drawn: StageMap, polygon: np.ndarray, heads_chosen: frozenset[int]) -> None:
     """The points of chosen heads inside a polygon: their heads and topics against the whole, and their documents."""
     assert state.manifest is not None
-    heads, table = state.manifest.shape.heads, documents(state)
+    heads = state.manifest.shape.heads
     hit = inside(drawn.places, polygon)  # [doc, head]
     hit[:, [head not in heads_chosen for head in range(1, heads + 1)]] = False
     of_doc, of_head = hit.sum(axis=1), hit.sum(axis=0)
     chosen = np.flatnonzero(of_doc)
     st.subheader(f"{int(of_head.sum()):,} points of {len(chosen):,} documents")
+    if drawn.left_out:
+        every = len(drawn.docs) + drawn.left_out
+        st.caption(f"Counted among the {len(drawn.docs):,} documents of {every:,} that are drawn, a sample by topic.")
     if not len(chosen):
         st.caption("There is no point of a chosen head in this area.")
         return
@@ -39,7 +42,7 @@ def selection(state: RunState, drawn: StageMap, polygon: np.ndarray, heads_chose
             _value_shares(named[0], drawn.docs, of_doc, hit)
     order = chosen[np.argsort(-of_doc[chosen], kind="stable")][:MOST_ROWS]
     docs = drawn.docs[order]
-    rows = table.select(["title", "topic"]).take(pa.array(docs))
+    rows = documents(state).rows(docs, ["title", "topic"])
     st.dataframe(
         {
             "document": docs + 1,

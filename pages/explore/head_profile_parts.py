@@ -9,6 +9,7 @@ import pyarrow as pa
 import streamlit as st
 
 from core.by_topic import by_topic
+from core.head_index import largest
 from core.report import Row, Tables
 from core.roles import RULES, Evidence
 from core.slices import HEADS
@@ -221,12 +222,13 @@ def reading(shown: Shown) -> None:
     """The documents that are most and least similar to their own topic in this head."""
     own = own_similarity(shown.state, shown.stage)[:, shown.head]
     known = np.flatnonzero(np.isfinite(own))
-    order = known[np.argsort(-own[known], kind="stable")]
-    count = min(TO_READ, max(1, len(order) // 2))
+    count = min(len(known), TO_READ, max(1, len(known) // 2))
+    # From the end for the least: of equal ones the last documents, as if all were in order.
+    most, least = largest(own[known], count), len(known) - 1 - largest(-own[known][::-1], count)
     table = documents(shown.state)
-    for title, docs in (("Most similar documents", order[:count]), ("Least similar documents", order[::-1][:count])):
+    for title, docs in (("Most similar documents", known[most]), ("Least similar documents", known[least])):
         st.subheader(title, help=why("similarity"), anchor=False)
-        found = table.take(docs).to_pylist()
+        found = table.rows(docs, ["title", "topic", "text"]).to_pylist()
         cards(
             [
                 Card(row["title"], [row["topic"]], row["text"], float(own[doc]))

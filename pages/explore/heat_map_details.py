@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import streamlit as st
 
+from core.report import Row
 from core.stages import STAGES
 from pages.explore.heat_map_choices import NO_TOPIC, View, row_name
 from pages.explore.heat_map_figures import similarity_figure
@@ -17,6 +18,7 @@ from pages.shared.text import plain, shortened
 from pages.shared.url import decide
 
 NEIGHBOURS = 6
+MOST_ROWS = 1_000
 
 
 def details(state: RunState, view: View) -> None:
@@ -39,7 +41,7 @@ def _document(state: RunState, doc: int, row: int, stage: int) -> None:
     st.subheader(f"Document {doc + 1} in the {row_name(0)}" if row == 0 else f"Document {doc + 1} in {row_name(row)}")
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        open_card(_card(table, doc))
+        open_card(_card(table.row(doc)))
         if row:
             _profile_link(row)
     with right:
@@ -55,7 +57,7 @@ def _document(state: RunState, doc: int, row: int, stage: int) -> None:
     if not len(found.docs):
         st.caption("There is no other document in this run.")
     pairs = zip(found.docs.tolist(), found.similarity.tolist(), strict=True)
-    cards([_card(table, other, score) for other, score in pairs])
+    cards([_card(table.row(other), score) for other, score in pairs])
     st.caption("By cosine of the two documents. Open one to read it.")
 
 
@@ -68,9 +70,10 @@ def _by_stage(values: np.ndarray, stages: tuple[int, ...], row: int, stage: int)
 def _topic(state: RunState, topic: int, stage: int) -> None:
     docs = np.flatnonzero(labels(state) == topic)
     near = own_similarity(state, stage)[docs]
-    order = np.argsort(-near[:, 0], kind="stable") if len(docs) else docs
+    every = len(docs)
+    order = np.argsort(-near[:, 0], kind="stable")[:MOST_ROWS] if len(docs) else docs
     docs, near = docs[order], near[order]
-    table = documents(state).take(pa.array(docs))
+    table = documents(state).rows(docs, ["title", "tokens"])
     st.subheader(plain(shortened(topics(state).names[topic], 200)))
     key = f"documents of topic {topic}"
 
@@ -98,7 +101,8 @@ def _topic(state: RunState, topic: int, stage: int) -> None:
             "title": st.column_config.TextColumn(width="large"),
         },
     )
-    st.caption(f"{len(docs):,} documents, nearest to the topic's name first, at stage {stage}. Select one to read it.")
+    first = f"The first {len(docs):,} of {every:,}" if len(docs) < every else f"{every:,}"
+    st.caption(f"{first} documents, nearest to the topic's name first, at stage {stage}. Select one to read it.")
 
 
 def _head(head: int) -> None:
@@ -120,8 +124,7 @@ def _profile_link(head: int) -> None:
     )
 
 
-def _card(table: pa.Table, doc: int, score: float | None = None) -> Card:
-    row = table.slice(doc, 1).to_pylist()[0]
+def _card(row: Row, score: float | None = None) -> Card:
     meta = [row["topic"]]
     if score is None:
         meta.append(f"{row['tokens']:,} tokens{', cut' if row['truncated'] else ''}")

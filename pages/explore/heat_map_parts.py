@@ -69,7 +69,7 @@ def draw(state: RunState, view: View) -> None:
 
 def _titles(state: RunState, docs: np.ndarray) -> list[str]:
     # Cut before they become Python's: a title may be as long as a text.
-    cut = pc.utf8_slice_codeunits(documents(state)["title"].take(pa.array(docs)), 0, 4 * _LONGEST_TITLE)
+    cut = pc.utf8_slice_codeunits(documents(state).rows(docs, ["title"])["title"], 0, 4 * _LONGEST_TITLE)
     titles: list[str] = cut.to_pylist()
     return titles
 
@@ -127,7 +127,7 @@ def _take_away(state: RunState, view: View, docs: np.ndarray) -> None:
     """The cells as a table, a row a document; made when somebody asks for it."""
 
     def table() -> pa.Table:
-        names, own, about = topics(state).names, labels(state)[docs], documents(state).take(pa.array(docs))
+        names, own, about = topics(state).names, labels(state)[docs], documents(state).rows(docs, ["id", "title"])
         found = {"doc": docs + 1, "id": about["id"], "title": about["title"], "topic": [names[topic] for topic in own]}
         for stage in view.shown:
             values = own_similarity(state, stage)[docs]

@@ -10,16 +10,20 @@ import streamlit as st
 from core.errors import Mistake
 from core.labels import label_facts
 from core.neighbours import Neighbours
+from core.report import Row
+from core.row_lookup import RowLookup
 from core.stored import precision, stored
 from pages.shared.cards import Card, cards, open_card
 from pages.shared.controls import choose_document, choose_head, choose_stage
-from pages.shared.data import RunState, documents, head_vectors, neighbours, runs
+from pages.shared.data import RunState, document_vectors, documents, neighbours, runs
 from pages.shared.figures import head_vectors_figure
 from pages.shared.problem import show_problem
 from pages.shared.show import cells, figure, theme
 from pages.shared.text import plain, shortened
 
 NEIGHBOURS = 6
+LOOKED_THROUGH = 100_000
+"""Documents from which on the nearest ones are looked for only when somebody asks: all vectors have to be read."""
 _WHAT_IS = {
     "Layers": "Blocks that the model applies one after another; the heads are read at one of them.",
     "Heads": "Parts of an attention block that each look at the text in their own way.",
@@ -94,17 +98,16 @@ def _one_head(state: RunState) -> None:
     table = documents(state)
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        doc = choose_document(table)
+        doc = choose_document(state)
     with right:
         stage = choose_stage(state.manifest)
         head = choose_head(shape.heads)
     if doc is None:
         return
-    rows = head_vectors(state, stage, 0)
     with left:
-        open_card(_card(table, doc, extra))
+        open_card(_card(table.row(doc), extra))
     with right:
-        vectors = rows[doc].reshape(shape.heads, -1)
+        vectors = document_vectors(state, stage, doc)
         figure(
             head_vectors_figure(vectors, head, theme()),
             "vectors",
@@ -112,6 +115,14 @@ def _one_head(state: RunState) -> None:
             "Every row is one head's vector for this document; the chosen head is framed.",
             alt=f"The vectors of all heads for document {doc + 1}.",
         )
+    if len(table) > LOOKED_THROUGH and not st.toggle(
+        "Show the nearest documents",
+        key="nearest of all",
+        persist_state="session",
+        help="Off at first in a run this large, for the first time it takes a few seconds.",
+    ):
+        st.caption(f"All {len(table):,} documents are compared with this one, head by head.")
+        return
     in_one, in_all = (neighbours(state, stage, number, doc, NEIGHBOURS) for number in (head, 0))
     left, right = st.columns(2, gap="medium")
     with left:
@@ -125,16 +136,15 @@ def _one_head(state: RunState) -> None:
     )
 
 
-def _neighbours(title: str, found: Neighbours, table: pa.Table, extra: Mapping[str, str]) -> None:
+def _neighbours(title: str, found: Neighbours, table: RowLookup, extra: Mapping[str, str]) -> None:
     st.markdown(f"##### {title}")
     if not len(found.docs):
         st.caption("There is no other document in this run.")
     pairs = zip(found.docs.tolist(), found.similarity.tolist(), strict=True)
-    cards([_card(table, doc, extra, score) for doc, score in pairs])
+    cards([_card(table.row(doc), extra, score) for doc, score in pairs])
 
 
-def _card(table: pa.Table, doc: int, extra: Mapping[str, str], score: float | None = None) -> Card:
-    row = table.slice(doc, 1).to_pylist()[0]
+def _card(row: Row, extra: Mapping[str, str], score: float | None = None) -> Card:
     # Of the corpus's own columns those that read like a label: a genre, a language, a dump; not a path or an id.
     labels = [str(row[name]) for name, kind in extra.items() if kind == "string" and row[name]]
     meta = [row["topic"], *[label for label in labels if len(label) <= 30][:3]]

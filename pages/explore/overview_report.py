@@ -14,7 +14,7 @@ from core.stages import STAGES
 from core.topic_match import WITHIN
 from pages.explore.stages_drawn import stages_drawing
 from pages.shared.circular import circular_mark, circular_notice
-from pages.shared.data import RunState, places, tables
+from pages.shared.data import RunState, preview, tables
 from pages.shared.empty_states import not_analysed, not_made, slim
 from pages.shared.findings import all_findings
 from pages.shared.glossary import why
@@ -53,20 +53,19 @@ def what_heads_are(state: RunState) -> None:
 def small_maps(state: RunState, name: str) -> None:
     """Each stage's map, small; ``name`` is unique on the page."""
     assert state.manifest is not None
-    shape, stages = state.manifest.shape, state.manifest.stages
-    maps = {stage: places(state, stage) for stage in stages}
+    shape, shown = state.manifest.shape, preview(state)
     drawn = drawn_once(
         state.run,
         state.analysis_version,
         "small maps",
         0,
         theme(),
-        lambda: stage_maps_figure(maps, shape, theme(), height=250),
+        lambda: stage_maps_figure(shown.places, shape, theme(), height=250),
     )
     figure(
         drawn,
         name,
-        lambda: small_maps_table(maps),
+        lambda: small_maps_table(shown.places, shown.docs),
         "Every dot is one head's vector of one document (a sample), coloured by head: near dots are alike.",
         alt="A small map of all head vectors at each stage, coloured by head.",
     )

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 import streamlit as st
 
 from core.manifest import Manifest
 from core.stages import STAGES
 from core.stored import left_out, stages_said
+from core.text_index import Found
+from pages.shared.data import RunState, documents, search
 from pages.shared.text import shortened
 from pages.shared.url import choice_from_url, choice_to_url
 
+SEARCH_HELP = "All words must occur, or words that begin so. Accents and capitals do not count."
 _MOST_OPTIONS = 1_000
 
 
@@ -48,39 +49,45 @@ def choose_head(heads: int) -> int:
     return head
 
 
-def choose_document(table: pa.Table) -> int | None:
-    words = st.text_input(
-        "Find a document", key="find", placeholder="words of a title or text", help="All words must occur."
-    )
-    titles = table["title"]
-    found = search(table, words) if words.strip() else np.arange(len(table))
-    if not len(found):
+def choose_document(state: RunState) -> int | None:
+    table = documents(state)
+    words = st.text_input("Find a document", key="find", placeholder="words of a title or text", help=SEARCH_HELP)
+    found = search(state, words) if words.strip() else Found(np.arange(min(len(table), _MOST_OPTIONS)))
+    docs = found.docs
+    if words.strip():
+        say_what_was_searched(state, found)
+    if not len(docs):
         st.info("No document has all of these words. Try fewer.", icon=":material/search_off:")
         return None
     linked = st.query_params.get("doc", "")  # a linked document is listed, however far down the corpus it is
-    options = found[:_MOST_OPTIONS].tolist()
-    if not words.strip() and linked.isdecimal() and _MOST_OPTIONS < int(linked) <= len(table):
+    options = docs[:_MOST_OPTIONS].tolist()
+    if not words.strip() and linked.isdecimal() and len(linked) < 10 and _MOST_OPTIONS < int(linked) <= len(table):
         options.append(int(linked) - 1)
-    if len(found) > len(options):
-        st.caption(f"{len(options):,} of {len(found):,} documents are listed; search to narrow them down.")
+    count = len(docs) if words.strip() else len(table)
+    if count > len(options):
+        more = "more than " if found.more else ""
+        st.caption(f"{len(options):,} of {more}{count:,} documents are listed; search to narrow them down.")
     numbers = [doc + 1 for doc in options]
     choice_from_url("doc", numbers, numbers[0])
+    titles = dict(zip(numbers, table.rows(options, ["title"])["title"].to_pylist(), strict=True))
     number = int(
         st.selectbox(
             "Document",
             numbers,
             key="doc",
-            format_func=lambda number: f"{number} · {shortened(titles[number - 1].as_py(), 120)}",
+            format_func=lambda number: f"{number} · {shortened(titles[number], 120)}",
         )
     )
     choice_to_url("doc", number, 1)
     return number - 1
 
 
-def search(table: pa.Table, words: str) -> np.ndarray:
-    """The documents whose title or text has all of the words."""
-    hit = np.ones(len(table), dtype=bool)
-    for word in words.split():
-        either = [pc.match_substring(table[column], word, ignore_case=True) for column in ("title", "text")]
-        hit &= pc.or_(*either).to_numpy(zero_copy_only=False)
-    return np.flatnonzero(hit)
+def say_what_was_searched(state: RunState, found: Found) -> None:
+    """Where a run has no index, how much of it was looked through, and what to do."""
+    assert state.manifest is not None
+    if found.searched is not None:
+        st.caption(
+            f":material/search: Only the first {found.searched:,} of {state.manifest.corpus['documents']:,} documents "
+            "were looked through, as this run has no index for search. It is built by "
+            f"`python -m precompute search {state.run.name}`."
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,15 +12,34 @@ import pyarrow as pa
 import streamlit as st
 
 from core.errors import Mistake
+from core.head_index import HeadIndex
 from core.labels import Compared, Labels, compare, kept_labels, kept_sources
 from core.manifest import Manifest
 from core.merging import topic_similarity
-from core.neighbours import Neighbours, lengths, nearest
+from core.neighbours import Neighbours, nearest_by
 from core.report import Tables, read_tables
-from core.results import Topics, labels_of, read_analysis, read_map, read_own_similarity, read_topics
+from core.results import (
+    Preview,
+    Topics,
+    label_codes,
+    map_lookup,
+    read_analysis,
+    read_own_similarity,
+    read_preview,
+    read_topics,
+    similarity_lookup,
+)
+from core.row_lookup import RowLookup
 from core.stages import split_heads
 from core.store import Run, default_cache, open_run, run_names
-from pages.shared.steady import ATTENTION, DOCUMENTS, FIGURES, RETRIEVAL, VECTORS, steady, version_of
+from core.text_index import Found, find
+from core.text_scan import scan
+from pages.shared.steady import ATTENTION, DOCUMENTS, FIGURES, RETRIEVAL, SEARCH, VECTORS, steady, version_of
+
+MOST_VECTORS = 2 * 2**30
+"""Bytes of one stage's vectors that pages hold: a hundred thousand documents of the study's model take 0.8 GB."""
+PREVIEWED = 2_500
+"""Points of a small map."""
 
 
 @dataclass(frozen=True)
@@ -102,14 +122,27 @@ def run_state(name: str) -> RunState:
         return RunState(run, None, str(mistake))
 
 
-def documents(state: RunState) -> pa.Table:
-    """The documents' own columns and the corpus's, texts included."""
+def documents(state: RunState) -> RowLookup:
+    """The documents, row by row: their own columns and the corpus's, texts included."""
     return _documents(state.run, state.documents_version)
 
 
-def head_vectors(state: RunState, stage: int, head: int) -> np.ndarray:
-    """``[doc, dim]``; head 0 is the full embedding."""
-    return _head_vectors(state.run, state.version, stage, head)
+def search(state: RunState, words: str) -> Found:
+    """The documents that have all of the words: through the run's index, or among its first documents."""
+    assert state.manifest is not None
+    if not state.manifest.is_done("search"):
+        return scan(documents(state), words)
+    return _search(state.run, version_of(state.manifest, SEARCH), words)
+
+
+def head_index(state: RunState, stage: int) -> HeadIndex:
+    """All heads' vectors of all documents, as they are stored."""
+    return _head_index(state.run, state.version, stage)
+
+
+def document_vectors(state: RunState, stage: int, doc: int) -> np.ndarray:
+    """``[head, dim]`` of one document: only its part is read."""
+    return _document_vectors(state.run, state.version, stage, doc)
 
 
 def neighbours(state: RunState, stage: int, head: int, doc: int, count: int) -> Neighbours:
@@ -152,9 +185,30 @@ def compared(state: RunState, first: str, second: str) -> Compared:
     return _compared(state.run, state.analysis_version, first, second)
 
 
-def places(state: RunState, stage: int) -> np.ndarray:
-    """``[doc, head, 2]``: where every head vector lies on the stage's map."""
-    return _places(state.run, state.analysis_version, stage)
+def preview(state: RunState) -> Preview:
+    """The points of small maps."""
+    return _preview(state.run, state.analysis_version)
+
+
+def places(state: RunState, stage: int, docs: Sequence[int] | np.ndarray) -> np.ndarray:
+    """``[doc, head, 2]``: where the head vectors of these documents lie on the stage's map."""
+    found = points(state, stage, docs)
+    return np.stack([found["x"].to_numpy(), found["y"].to_numpy()], axis=1).reshape(len(docs), -1, 2)
+
+
+def points(state: RunState, stage: int, docs: Sequence[int] | np.ndarray) -> pa.Table:
+    """The rows of these documents in the stage's map, all heads of the first one first."""
+    assert state.manifest is not None
+    heads = state.manifest.shape.heads
+    rows = np.asarray(docs, dtype=np.int64)[:, None] * heads + np.arange(heads)
+    return _map_lookup(state.run, state.analysis_version, stage).rows(rows.reshape(-1))
+
+
+def similarities(state: RunState, stage: int, doc: int) -> np.ndarray:
+    """``[1 + head, topic]`` of one document; row 0 is the full embedding."""
+    count = len(topics(state).names)
+    row = _similarity_lookup(state.run, state.analysis_version, stage, count).row(doc, ["values"])
+    return np.array(row["values"], dtype=np.float16).reshape(-1, count)
 
 
 def own_similarity(state: RunState, stage: int) -> np.ndarray:
@@ -164,35 +218,46 @@ def own_similarity(state: RunState, stage: int) -> np.ndarray:
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the documents …")
 @steady(*DOCUMENTS)
-def _documents(run: Run, version: str) -> pa.Table:
-    return run.documents()
+def _documents(run: Run, version: str) -> RowLookup:
+    return run.document_lookup()
 
 
-@st.cache_resource(max_entries=6, show_spinner="Reading the heads' vectors …")
+@st.cache_resource(max_entries=32, show_spinner=False)
+@steady(*SEARCH)
+def _search(run: Run, version: str, words: str) -> Found:
+    count = int(run.manifest().corpus["documents"])
+    return find(run.inside(run.search_path), words, count, f"python -m precompute search {run.name} --again")
+
+
+@st.cache_resource(max_entries=3, show_spinner="Reading the corpus's vectors …")
 @steady(*VECTORS)
-def _stage_vectors(run: Run, version: str, stage: int) -> np.ndarray:
-    """``[doc, head, dim]``: read and held once for all heads, since a file's parts hold them side by side anyway."""
-    vectors = split_heads(run.head_vectors(stage, 0), stage, run.manifest().shape)
-    vectors.setflags(write=False)
-    return vectors
+def _head_index(run: Run, version: str, stage: int) -> HeadIndex:
+    manifest = run.manifest()
+    docs, width = int(manifest.corpus["documents"]), manifest.shape.width(stage)
+    needed = docs * width * (2 if manifest.vectors["dtype"] == "float16" else 4)
+    if needed > MOST_VECTORS:
+        raise Mistake(
+            f"All vectors of stage {stage} would take {needed / 2**30:.1f} GB in memory, and a page may hold "
+            f"{MOST_VECTORS / 2**30:.0f} GB. Embed a sample of the corpus into another run: --sample or --limit."
+        )
+    found = HeadIndex.of(run.vectors(stage), manifest.shape.heads, docs)
+    for array in (found.vectors, found.lengths):
+        array.setflags(write=False)
+    return found
 
 
-def _head_vectors(run: Run, version: str, stage: int, head: int) -> np.ndarray:
-    """A view of the stage's, however many heads are looked at."""
-    vectors = _stage_vectors(run, version, stage)
-    return vectors[:, head - 1] if head else vectors.reshape(len(vectors), -1)
-
-
-@st.cache_resource(max_entries=256, show_spinner=False)
-def _lengths(run: Run, version: str, stage: int, head: int) -> np.ndarray:
-    found = lengths(_head_vectors(run, version, stage, head))
+@st.cache_resource(max_entries=64, show_spinner=False)
+@steady(*VECTORS)
+def _document_vectors(run: Run, version: str, stage: int, doc: int) -> np.ndarray:
+    found = split_heads(run.document_vectors(stage, doc)[None], stage, run.manifest().shape)[0].astype(np.float32)
     found.setflags(write=False)
     return found
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)
 def _neighbours(run: Run, version: str, stage: int, head: int, doc: int, count: int) -> Neighbours:
-    return nearest(_head_vectors(run, version, stage, head), doc, count, _lengths(run, version, stage, head))
+    index = _head_index(run, version, stage)
+    return nearest_by(index.cosines_in(head, index.vectors[doc]), doc, count)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the figures …")
@@ -223,7 +288,7 @@ def _topic_cosines(run: Run, version: str, stage: int, original: bool) -> np.nda
 @st.cache_resource(max_entries=8, show_spinner=False)
 @steady(*FIGURES)
 def _labels(run: Run, version: str) -> np.ndarray:
-    found = labels_of(run.documents(["topic"])["topic"].to_pylist(), read_topics(run).names)
+    found = label_codes(run.documents(["topic"])["topic"], read_topics(run).names)
     found.setflags(write=False)
     return found
 
@@ -240,14 +305,22 @@ def _compared(run: Run, version: str, first: str, second: str) -> Compared:
     return compare(found[first], found[second])
 
 
+@st.cache_resource(max_entries=8, show_spinner="Reading the map …")
+@steady(*FIGURES)
+def _preview(run: Run, version: str) -> Preview:
+    return read_preview(run, PREVIEWED)
+
+
 @st.cache_resource(max_entries=12, show_spinner="Reading the map …")
 @steady(*FIGURES)
-def _places(run: Run, version: str, stage: int) -> np.ndarray:
-    table = read_map(run, stage)
-    found = np.stack([table["x"].to_numpy(), table["y"].to_numpy()], axis=1)
-    found = found.reshape(-1, run.manifest().shape.heads, 2)
-    found.setflags(write=False)
-    return found
+def _map_lookup(run: Run, version: str, stage: int) -> RowLookup:
+    return map_lookup(run, stage)
+
+
+@st.cache_resource(max_entries=12, show_spinner=False)
+@steady(*FIGURES)
+def _similarity_lookup(run: Run, version: str, stage: int, topics: int) -> RowLookup:
+    return similarity_lookup(run, stage, topics)
 
 
 @st.cache_resource(max_entries=12, show_spinner="Reading the similarities …")

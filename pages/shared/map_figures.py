@@ -20,11 +20,16 @@ _APART = 0.03
 
 
 def stage_maps_figure(
-    maps: Mapping[int, np.ndarray], shape: ModelShape, theme: str, doc: int | None = None, height: int = 300
+    maps: Mapping[int, np.ndarray],
+    shape: ModelShape,
+    theme: str,
+    own: Mapping[int, np.ndarray] | None = None,
+    height: int = 300,
 ) -> go.Figure:
-    """Each stage's ``[doc, head, 2]`` as a small map, coloured by head.
+    """Each stage's ``[doc, head, 2]``, or a sample of them, as a small map, coloured by head.
 
-    With ``doc`` its heads stand out, numbered, and all other points are a grey ground.
+    With ``own``, by stage the places ``[head, 2]`` of one document, its heads stand out, numbered, and all other points
+    are a grey ground.
     """
     colours = head_colours(shape.heads, shape.kv_heads, theme)
     wide = (1 - _APART * (len(maps) - 1)) / len(maps)
@@ -34,9 +39,9 @@ def stage_maps_figure(
     for number, (stage, places) in enumerate(maps.items()):
         left, name = number * (wide + _APART), str(number + 1) if number else ""
         on = axis_names(number + 1)
-        data.append(_ground(places, colours if doc is None else [QUIET[theme]], 0.6 if doc is None else 0.28) | on)
-        if doc is not None:
-            data.append(_one_document(places[doc], colours, theme) | on)
+        data.append(_ground(places, colours if own is None else [QUIET[theme]], 0.6 if own is None else 0.28) | on)
+        if own is not None:
+            data.append(_one_document(own[stage], colours, theme) | on)
         layout[f"xaxis{name}"] = {"domain": [left, left + wide], "anchor": f"y{name}", "visible": False}
         # As wide as high in the data's own unit: on a narrow screen a map gets smaller, not thinner.
         layout[f"yaxis{name}"] = {"anchor": f"x{name}", "scaleanchor": f"x{name}", "visible": False}
@@ -92,8 +97,11 @@ def label_positions(places: np.ndarray) -> list[str]:
     return found
 
 
-def small_maps_table(maps: Mapping[int, np.ndarray]) -> pa.Table:
-    """The places of each stage's ``[doc, head, 2]`` that a small map shows; documents and heads from 1."""
+def small_maps_table(maps: Mapping[int, np.ndarray], numbers: np.ndarray) -> pa.Table:
+    """The places of each stage's ``[doc, head, 2]`` that a small map shows; documents and heads from 1.
+
+    ``numbers[doc]`` are the documents, from 0.
+    """
     tables = []
     for stage, places in maps.items():
         docs, heads, _ = places.shape
@@ -103,7 +111,7 @@ def small_maps_table(maps: Mapping[int, np.ndarray]) -> pa.Table:
             pa.table(
                 {
                     "stage": np.full(len(chosen), stage),
-                    "document": chosen // heads + 1,
+                    "document": numbers[chosen // heads] + 1,
                     "head": chosen % heads + 1,
                     "x": flat[:, 0],
                     "y": flat[:, 1],

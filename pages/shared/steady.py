@@ -19,7 +19,8 @@ FIGURES = ("embed", "label", "analyse", "project")
 RETRIEVAL = ("embed", "label", "analyse", "retrieve")
 LAYERS = ("embed", "label", "layers")
 ATTENTION = ("embed", "attention")
-"""The same for what heads find, for the layer sweep, and for what heads look at."""
+SEARCH = ("embed", "search")
+"""The same for what heads find, for the layer sweep, for what heads look at, and for the full-text index."""
 
 
 def version_of(manifest: Manifest, steps: tuple[str, ...]) -> str:

@@ -50,9 +50,8 @@ def in_a_text(shown: Shown) -> None:
 
 
 def _of_the_corpus(shown: Shown) -> str | None:
-    table = documents(shown.state)
-    doc = choose_document(table)
-    return None if doc is None else str(table["text"][doc].as_py())
+    doc = choose_document(shown.state)
+    return None if doc is None else str(documents(shown.state).row(doc, ["text"])["text"])
 
 
 def _own() -> str | None:

@@ -109,7 +109,7 @@ def _reading(state: RunState, swept: Swept, view: View) -> None:
     for side, title in ((MOST, "Most similar documents"), (LEAST, "Least similar documents")):
         st.markdown(f"##### {title}", help=why("similarity"))
         mine = sorted((row for row in rows if row["side"] == side), key=lambda row: int(row["place"]))
-        found = table.take(pa.array([row["doc"] for row in mine], pa.int64())).to_pylist()
+        found = table.rows([row["doc"] for row in mine], ["title", "topic", "text"]).to_pylist()
         cards(
             [
                 Card(document["title"], [document["topic"]], document["text"], row["similarity"])

@@ -13,7 +13,7 @@ import streamlit as st
 from core.probe import BY_DOCUMENT, SPLITS, mistakes_within_groups
 from core.slices import HEADS
 from pages.shared.controls import choose_document, choose_stage
-from pages.shared.data import RunState, analysis, documents, places, tables
+from pages.shared.data import RunState, analysis, places, preview, tables
 from pages.shared.empty_states import not_made
 from pages.shared.findings import said
 from pages.shared.glossary import why
@@ -135,19 +135,20 @@ def movement(state: RunState) -> None:
     if not state.projected:
         not_made(state, "project")
         return
-    doc = choose_document(documents(state))
+    doc = choose_document(state)
     if doc is None:
         return
     stages, shape = state.manifest.stages, state.manifest.shape
-    maps = {stage: places(state, stage) for stage in stages}
+    own = {stage: places(state, stage, [doc])[0] for stage in stages}
     rows = [
-        {"stage": stage, "head": head + 1, "x": float(maps[stage][doc, head, 0]), "y": float(maps[stage][doc, head, 1])}
+        {"stage": stage, "head": head + 1, "x": float(own[stage][head, 0]), "y": float(own[stage][head, 1])}
         for stage in stages
         for head in range(shape.heads)
     ]
     figure(
-        stage_maps_figure(maps, shape, theme(), doc, height=360),
+        stage_maps_figure(preview(state).places, shape, theme(), own, height=360),
         "movement",
         pa.Table.from_pylist(rows),
-        "Numbers are this document's heads, grey are others'. Maps are turned onto each other, not stretched.",
+        "Numbers are this document's heads, grey is a sample of the others'. Maps are turned onto each other, not "
+        "stretched.",
     )

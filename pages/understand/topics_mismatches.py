@@ -9,10 +9,10 @@ import streamlit as st
 
 from core.errors import Mistake
 from core.report import Row
-from core.results import read_analysis, read_similarity, read_topics
+from core.results import read_mismatches, read_topics
 from core.store import Run
 from pages.shared.cards import Card, open_card
-from pages.shared.data import RunState, documents, tables, topics
+from pages.shared.data import RunState, documents, similarities, tables, topics
 from pages.shared.empty_states import no_labels
 from pages.shared.sections import told
 from pages.shared.show import cells, figure, theme
@@ -60,7 +60,7 @@ def mismatch_list(state: RunState, stage: int) -> None:
     row = table.filter(pc.equal(table["doc"], doc)).to_pylist()[0]
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        document = documents(state).slice(doc, 1).to_pylist()[0]
+        document = documents(state).row(doc)
         cut = ", cut for the model" if document["truncated"] else ""
         with st.container(height=640 if len(document["text"]) > LONG else "content", border=False):
             open_card(Card(document["title"], [f"{document['tokens']:,} tokens{cut}"], document["text"]))
@@ -75,7 +75,7 @@ def _choose(state: RunState, table: pa.Table) -> int:
     if linked.isdecimal() and len(linked) < 10:  # a linked document is listed, however small its margin
         beyond = table.slice(MOST_ROWS)
         shown = pa.concat_tables([shown, beyond.filter(pc.equal(beyond["doc"], int(linked) - 1))])
-    titles = documents(state)["title"].take(shown["doc"])
+    titles = documents(state).rows(shown["doc"].to_numpy(), ["title"])["title"]
     numbers = [doc + 1 for doc in shown["doc"].to_pylist()]
     title_of = dict(zip(numbers, titles.to_pylist(), strict=True))
     choice_from_url(PICKED, numbers, numbers[0])
@@ -131,7 +131,7 @@ _COLUMNS = ("label", "nearest", "rank", "margin")
 def _verdict(state: RunState, stage: int, row: Row) -> None:
     """What the label says, what the embedding says, and how the best topics compare."""
     names = topics(state).names
-    values = _full_similarity(state.run, state.analysis_version, stage)[row["doc"]].astype(np.float32)
+    values = similarities(state, stage, row["doc"])[0].astype(np.float32)
     label, nearest = names.index(row["label"]), names.index(row["nearest"])
     order = [topic for topic in np.argsort(-values, kind="stable").tolist() if topic not in (nearest, label)]
     order.insert(0, nearest)  # both have the places that the table gives them: its cosines were not rounded yet
@@ -169,26 +169,15 @@ def _verdict(state: RunState, stage: int, row: Row) -> None:
     )
 
 
-@st.cache_resource(max_entries=12, show_spinner="Reading the mismatches …")
+@st.cache_resource(max_entries=6, show_spinner="Reading the mismatches …")
 @steady(*FIGURES)
 def _mismatches(run: Run, version: str, stage: int) -> pa.Table:
-
-    found = read_analysis(run, "mismatches")
-    named = {*found["label"].unique().to_pylist(), *found["nearest"].unique().to_pylist()}
-    if not named <= set(read_topics(run).names):
+    """Of one stage, the largest margin first; names of topics are held once each, however many documents there are."""
+    found = read_mismatches(run, stage)
+    known = set(read_topics(run).names)
+    if any(not set(found[name].combine_chunks().dictionary.to_pylist()) <= known for name in ("label", "nearest")):
         raise Mistake(
             "mismatches.parquet names a topic that topics.parquet has not. Rebuild both with "
             f"'python -m precompute analyse {run.name} --again'."
         )
-    return found.filter(pc.equal(found["stage"], stage)).sort_by([("margin", "descending"), ("doc", "ascending")])
-
-
-@st.cache_resource(max_entries=12, show_spinner="Reading the similarities …")
-@steady(*FIGURES)
-def _full_similarity(run: Run, version: str, stage: int) -> np.ndarray:
-    """``[doc, topic]`` of the full embedding; the heads' are let go as they are read."""
-
-    count = len(read_topics(run).names)
-    found = np.concatenate([values[:, 0].copy() for values in read_similarity(run, stage, count)])
-    found.setflags(write=False)
-    return found
+    return found.sort_by([("margin", "descending"), ("doc", "ascending")])

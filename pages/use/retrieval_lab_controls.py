@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow.compute as pc
 import streamlit as st
 
 from core.palette import head_colours
@@ -15,12 +16,14 @@ from core.roles import RULES
 from core.shape import ModelShape
 from core.slices import HEADS
 from core.stages import STAGES
+from core.store import Run
 from core.tasks import TASKS
 from pages.shared.components.head_desk import Desk, head_desk
-from pages.shared.data import RunState, documents, tables
+from pages.shared.data import RunState, document_vectors, documents, tables
 from pages.shared.embedding import asked
 from pages.shared.mix import MOST_LETTERS, format_mix, parse_mix
 from pages.shared.show import theme
+from pages.shared.steady import DOCUMENTS, steady
 from pages.shared.text import plain, shortened
 from pages.shared.url import choice_from_url, choice_to_url, decide, words_from_url
 from pages.use.retrieval_lab_data import rows
@@ -75,12 +78,10 @@ def _of_the_set(found: QuerySet) -> Question:
 
 def _of_the_corpus(state: RunState, stage: int) -> Question:
     """Without a query set a document asks for others of its topic."""
-    from pages.use.your_document_corpus import head_index
-
     table = documents(state)
     numbers = list(range(1, min(1_000, len(table)) + 1))
     choice_from_url("query", numbers, 1)
-    titles = table["title"]
+    titles = table.rows(np.array(numbers) - 1, ["title"])["title"]
     number = int(
         st.selectbox(
             "or take a document as the question",
@@ -90,11 +91,20 @@ def _of_the_corpus(state: RunState, stage: int) -> Question:
         )
     )
     choice_to_url("query", number, 1)
-    topics = table["topic"].to_pylist()
-    own, topic = number - 1, topics[number - 1]
-    alike = frozenset(at for at, name in enumerate(topics) if name == topic and at != own) if topic else frozenset()
-    vectors = {stage: head_index(state, stage).vectors[own].astype(np.float32)}
-    return Question(titles[own].as_py(), vectors, alike, own)
+    own = number - 1
+    vectors = {stage: document_vectors(state, stage, own)}
+    return Question(titles[own].as_py(), vectors, _of_its_topic(state.run, state.documents_version, own), own)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+@steady(*DOCUMENTS)
+def _of_its_topic(run: Run, version: str, own: int) -> frozenset[int]:
+    """The other documents that have the topic of one."""
+    topics = run.documents(["topic"])["topic"]
+    if not topics[own].as_py():
+        return frozenset()
+    alike = pc.fill_null(pc.equal(topics, topics[own]), False).to_numpy()
+    return frozenset(np.flatnonzero(alike).tolist()) - {own}
 
 
 def ways_control(stage: int) -> tuple[str, str]:

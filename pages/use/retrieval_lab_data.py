@@ -12,7 +12,7 @@ from core.head_index import HeadIndex
 from core.judge import Asked, Judge
 from core.query_set import QuerySet, read_query_set
 from core.report import Row
-from core.results import labels_of, read_analysis, read_topics
+from core.results import label_codes, read_analysis, read_topics
 from core.retrieval import Seen
 from core.store import Run
 from core.tasks import (
@@ -27,9 +27,9 @@ from core.tasks import (
     same_topic_queries,
     topic_match_queries,
 )
-from pages.shared.data import RunState
+from pages.shared.data import RunState, head_index
 from pages.shared.steady import RETRIEVAL, steady
-from pages.use.your_document_corpus import head_index, say
+from pages.use.your_document_corpus import say
 
 _MOST_NUMBERS = 2**24
 """Cosines that a judge holds in the app, 64 MB: with more documents and heads it judges by fewer queries."""
@@ -60,7 +60,7 @@ def tasks(state: RunState) -> list[str]:
     return list(dict.fromkeys(row["task"] for row in rows(state, "retrieval", k=1, metric="success")))
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@st.cache_resource(max_entries=8, show_spinner=False)
 def _seen(run: Run, version: str, stage: int, own: int, key: bytes, _index: HeadIndex, _query: np.ndarray) -> Seen:
     return Seen.of(_index, _query, own=own)
 
@@ -101,9 +101,9 @@ def _rows(run: Run, version: str, name: str) -> list[Row]:
 @steady(*RETRIEVAL)
 def _bench(run: Run, version: str, stage: int, task: str, _index: HeadIndex) -> Bench:
     manifest = run.manifest()
-    names = run.documents(["topic"])["topic"].to_pylist()
+    names = run.documents(["topic"])["topic"]
     topics = read_topics(run) if manifest.is_done("analyse") else None
-    labels = labels_of(names, topics.names if topics else sorted({name for name in names if name is not None}))
+    labels = label_codes(names, topics.names if topics else sorted(names.drop_null().unique().to_pylist()))
     limit = int(manifest.steps["retrieve"].options.get("limit", 250))
     index, found = _index, labels
     if task == QUERY_SET:

@@ -7,6 +7,7 @@ import pyarrow as pa
 import streamlit as st
 
 from core.retrieval import WAYS, Heads, Ranking, Seen, rank
+from core.row_lookup import RowLookup
 from pages.shared.cards import Card, cards
 from pages.shared.data import documents
 from pages.shared.sections import told
@@ -44,10 +45,10 @@ def ranked(way: str, seen: Seen, heads: Heads, own: int, count: int = SHOWN) -> 
     return Ranking(found.docs[others][:count], found.scores[others][:count], found.by_head[others][:count])
 
 
-def _cards(table: pa.Table, found: Ranking, relevant: frozenset[int], weights: np.ndarray) -> None:
+def _cards(table: RowLookup, found: Ranking, relevant: frozenset[int], weights: np.ndarray) -> None:
     items = []
     for place, (doc, score, given) in enumerate(zip(found.docs.tolist(), found.scores, found.by_head, strict=True), 1):
-        row = table.slice(doc, 1).to_pylist()[0]
+        row = table.row(doc)
         mark = "✓ " if doc in relevant else ""
         meta = [row["topic"], f"{score:.3f}", _most(given, weights)]
         items.append(Card(f"{place}. {mark}{row['title']}", meta, row["text"]))
@@ -64,8 +65,8 @@ def _most(given: np.ndarray, weights: np.ndarray) -> str:
     return "most from " + heads_named(sorted(int(head) + 1 for head in order[: min(enough, 5)]))
 
 
-def _votes(table: pa.Table, found: Ranking, way: str, side: str) -> None:
-    titles = [table["title"][int(doc)].as_py() for doc in found.docs]
+def _votes(table: RowLookup, found: Ranking, way: str, side: str) -> None:
+    titles = table.rows(found.docs, ["title"])["title"].to_pylist()
 
     def data() -> pa.Table:
         ranks, heads = found.by_head.shape

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 import streamlit as st
 
@@ -13,28 +15,27 @@ from core.results import read_placer, read_similarity, read_topics
 from core.similarity import unit
 from core.store import Run
 from core.votes import Say
-from pages.shared.data import RunState
-from pages.shared.steady import FIGURES, VECTORS, steady
+from pages.shared.data import RunState, head_index
+from pages.shared.steady import FIGURES, steady
 
-
-def head_index(state: RunState, stage: int) -> HeadIndex:
-    """The corpus's unit vectors by head."""
-    return _head_index(state.run, state.version, stage)
+MOST_COMPARED = 50_000
+"""Documents that a percentile is of: the study's 33 × 25 similarities of so many take 80 MB a stage."""
+_PIECE = 4_096
 
 
 def say(state: RunState, stage: int) -> np.ndarray:
     """``[head]``: how much each head's vote weighs."""
-    return _say(state.run, state.version, stage).weight
+    return _say(state.run, state.version, stage, head_index(state, stage)).weight
 
 
 def yardstick(state: RunState, stage: int) -> Yardstick:
     """The topics, and the corpus's similarities to them and activations, for a run that is analysed."""
-    return _yardstick(state.run, state.analysis_version, state.version, stage)
+    return _yardstick(state.run, state.analysis_version, stage, head_index(state, stage))
 
 
 def pairs(state: RunState, stage: int) -> Ranks | None:
     """How alike two documents of the corpus usually are, ``[1 + head, pair]``."""
-    return _pairs(state.run, state.version, stage)
+    return _pairs(state.run, state.version, stage, head_index(state, stage))
 
 
 def place(state: RunState, stage: int, vectors: np.ndarray) -> np.ndarray:
@@ -44,35 +45,49 @@ def place(state: RunState, stage: int, vectors: np.ndarray) -> np.ndarray:
     return _placer(state.run, state.analysis_version, stage).place(unit(vectors) if cosine else vectors)
 
 
-@st.cache_resource(max_entries=3, show_spinner="Reading the corpus's vectors …")
-@steady(*VECTORS)
-def _head_index(run: Run, version: str, stage: int) -> HeadIndex:
-    return HeadIndex.of(run.vectors(stage), run.manifest().shape.heads)
-
-
 @st.cache_resource(max_entries=12, show_spinner=False)
-@steady(*VECTORS)
-def _say(run: Run, version: str, stage: int) -> Say:
-    return Say.of(run.vectors(stage), run.manifest().shape.heads)
+def _say(run: Run, version: str, stage: int, _index: HeadIndex) -> Say:
+    return Say.of(_pieces(_index), len(_index.lengths))
+
+
+def _pieces(index: HeadIndex) -> Iterator[np.ndarray]:
+    """The corpus's vectors ``[doc, width]``, some documents at a time."""
+    for first in range(0, index.docs, _PIECE):
+        part = index.vectors[first : first + _PIECE]
+        yield part.reshape(len(part), -1)
 
 
 @st.cache_resource(max_entries=3, show_spinner="Reading the corpus's similarities …")
 @steady(*FIGURES)
-def _yardstick(run: Run, version: str, vectors: str, stage: int) -> Yardstick:
+def _yardstick(run: Run, version: str, stage: int, _index: HeadIndex) -> Yardstick:
     manifest, topics = run.manifest(), read_topics(run)
-    heads = manifest.shape.heads
+    heads, docs = manifest.shape.heads, compared_with(_index.docs)
     centred = manifest.steps["analyse"].options.get("centre")
     return Yardstick(
         topics.vectors[stage].reshape(len(topics.names), heads, -1),
-        Ranks.of(read_similarity(run, stage, len(topics.names))),
-        Ranks.of([_head_index(run, vectors, stage).activations.T]),
-        corpus_mean(run.vectors(stage), heads) if centred else None,
+        Ranks.of(_chosen(read_similarity(run, stage, len(topics.names)), docs)),
+        Ranks.of([_index.activations[:, docs].T]),
+        corpus_mean(_pieces(_index), heads) if centred else None,
     )
 
 
+def compared_with(documents: int) -> np.ndarray:
+    """The documents that percentiles are of: all, or as many as can be held, drawn at random."""
+    return np.sort(np.random.default_rng(0).permutation(documents)[:MOST_COMPARED])
+
+
+def _chosen(chunks: Iterable[np.ndarray], docs: np.ndarray) -> Iterator[np.ndarray]:
+    """Of ``[doc, …]``, some documents at a time, those of ``docs``."""
+    first = 0
+    for chunk in chunks:
+        own = docs[slice(*np.searchsorted(docs, [first, first + len(chunk)]))]
+        yield chunk[own - first]
+        first += len(chunk)
+
+
 @st.cache_resource(max_entries=12, show_spinner=False)
-def _pairs(run: Run, version: str, stage: int) -> Ranks | None:
-    return usual_pairs(_head_index(run, version, stage))
+def _pairs(run: Run, version: str, stage: int, _index: HeadIndex) -> Ranks | None:
+    return usual_pairs(_index)
 
 
 @st.cache_resource(max_entries=3, show_spinner="Reading the map …")

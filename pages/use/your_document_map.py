@@ -7,9 +7,9 @@ import plotly.graph_objects as go
 import pyarrow as pa
 import streamlit as st
 
-from core.neighbours import cosines
+from core.head_index import largest
 from pages.shared import show
-from pages.shared.data import head_vectors, places
+from pages.shared.data import head_index, places, preview
 from pages.shared.empty_states import not_made
 from pages.shared.figures import INK, SERIES
 from pages.shared.map_figures import axis_names, stage_maps_figure
@@ -30,11 +30,9 @@ def map_section(shown: Shown) -> None:
     with st.spinner("Placing the document on the maps …"):
         placed = {stage: _placed(shown, stage) for stage in state.manifest.stages}
     near = {stage: _near(shown, stage) for stage in placed}
-    ground = {stage: places(state, stage) for stage in placed}
-    with_it = {stage: np.concatenate([ground[stage], placed[stage][None]]) for stage in placed}
-    figure = stage_maps_figure(with_it, state.manifest.shape, show.theme(), doc=-1, height=340)
+    figure = stage_maps_figure(preview(state).places, state.manifest.shape, show.theme(), placed, height=340)
     for column, stage in enumerate(placed, start=1):
-        ends = ground[stage][near[stage], shown.head - 1]
+        ends = places(state, stage, near[stage])[:, shown.head - 1]
         figure.add_trace(_joined(placed[stage][shown.head - 1], ends, axis_names(column), show.theme()))
     show.figure(
         figure,
@@ -60,9 +58,8 @@ def _placed(shown: Shown, stage: int) -> np.ndarray:
 
 def _near(shown: Shown, stage: int) -> np.ndarray:
     """The nearest documents in the chosen head, nearest first."""
-    found = cosines(head_vectors(shown.state, stage, shown.head), shown.vectors(stage)[shown.head - 1])
-    nearest: np.ndarray = np.argsort(-found, kind="stable")[:NEIGHBOURS]
-    return nearest
+    found = head_index(shown.state, stage).cosines_in(shown.head, shown.vectors(stage))
+    return largest(found, min(NEIGHBOURS, len(found)))
 
 
 def _joined(start: np.ndarray, ends: np.ndarray, axes: dict[str, str], theme: str) -> go.Scattergl:

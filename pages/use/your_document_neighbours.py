@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 import streamlit as st
 
+from core.row_lookup import RowLookup
 from pages.shared.cards import Card, cards
 from pages.shared.data import documents
 from pages.shared.glossary import why
@@ -43,6 +43,6 @@ def _voters(given: np.ndarray) -> str:
     return heads_named(heads)
 
 
-def _card(table: pa.Table, doc: int, meta: list[str], score: float | None = None) -> Card:
-    row = table.slice(doc, 1).to_pylist()[0]
+def _card(table: RowLookup, doc: int, meta: list[str], score: float | None = None) -> Card:
+    row = table.row(doc)
     return Card(row["title"], [row["topic"], *meta], row["text"], score)

@@ -14,7 +14,7 @@ from pages.shared.glossary import why
 from pages.shared.sections import told
 from pages.shared.text import plain, safe, shortened
 from pages.shared.url import choice_from_url, choice_to_url
-from pages.use.your_document_corpus import yardstick
+from pages.use.your_document_corpus import MOST_COMPARED, yardstick
 from pages.use.your_document_figures import activation_figure, along_figure, profile_figure, shown_topics
 from pages.use.your_document_sentences import consensus_sentences, heads_named, voters
 from pages.use.your_document_shown import MEASURES, Shown, row_name
@@ -64,7 +64,16 @@ def consensus_section(shown: Shown) -> None:
             )
         )
     st.html(figure_table(["Percentile", "Cosine", "Votes of heads"], -1, lines))
-    st.caption("Percentile and cosine are the full embedding's.")
+    st.caption(f"Percentile and cosine are the full embedding's.{_of_a_sample(shown)}")
+
+
+def _of_a_sample(shown: Shown) -> str:
+    """What percentiles are of, where that is not the whole corpus."""
+    assert shown.state.manifest is not None
+    documents = int(shown.state.manifest.corpus["documents"])
+    if documents <= MOST_COMPARED:
+        return ""
+    return f" Percentiles are among {MOST_COMPARED:,} of the {documents:,} documents, drawn at random."
 
 
 @told
@@ -82,6 +91,7 @@ def profile_section(shown: Shown) -> None:
     said = "Topics in the order of the full embedding, its first choice on top; a column a head, a dot its vote. "
     if shown.measure == "percentile":
         said += "50 is an ordinary document of the corpus, 100 the one that is nearest to this topic in this head."
+        said += _of_a_sample(shown)
     else:
         said += "Raw cosines: some heads are near to every topic, which says nothing about the document."
     if len(order) < len(shown.topics):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.attended import Attended
+from core.row_lookup import RowLookup
 from core.stages import STAGES
 from pages.explore.heat_map_figures import colour_limit, ink_on
 from pages.shared.data import documents
@@ -118,8 +119,8 @@ def _neighbours(shown: Shown) -> str:
     return "".join(parts)
 
 
-def _document(table: object, doc: int, score: str) -> str:
-    row = table.slice(doc, 1).to_pylist()[0]  # type: ignore[attr-defined]
+def _document(table: RowLookup, doc: int, score: str) -> str:
+    row = table.row(doc)
     topic = f' <span class="quiet">{safe(row["topic"])}</span>' if row["topic"] else ""
     return (
         f"<details><summary>{safe(score)} <b>{safe(shortened(row['title'], 110))}</b>{topic}</summary>"

@@ -10,9 +10,9 @@ import numpy as np
 from core.document_profile import Consensus, Profile, consensus, profile
 from core.head_index import NearestByHead, nearest_by_head
 from core.votes import DEPTH, Ballot, vote
-from pages.shared.data import RunState, topics
+from pages.shared.data import RunState, head_index, topics
 from pages.shared.embedding import Reading
-from pages.use.your_document_corpus import head_index, say, yardstick
+from pages.use.your_document_corpus import say, yardstick
 
 NEIGHBOURS = 6
 MEASURES: dict[str, str] = {"percentile": "Percentile", "cosine": "Raw cosine"}

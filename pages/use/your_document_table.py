@@ -68,18 +68,22 @@ def as_json(shown: Shown) -> bytes:
 
 
 def _neighbours(shown: Shown, row: int) -> dict[str, Any]:
-    ids = documents(shown.state)["id"]
-    pairs = zip(shown.nearest.docs[row].tolist(), shown.nearest.similarity[row].tolist(), strict=True)
-    return {"head": row, "documents": [{"id": ids[doc].as_py(), "cosine": cosine} for doc, cosine in pairs]}
+    pairs = zip(_ids(shown, shown.nearest.docs[row]), shown.nearest.similarity[row].tolist(), strict=True)
+    return {"head": row, "documents": [{"id": own, "cosine": cosine} for own, cosine in pairs]}
 
 
 def _votes(shown: Shown) -> list[dict[str, Any]]:
-    ids, ballot = documents(shown.state)["id"], shown.ballot
+    ballot = shown.ballot
     return [
         {
-            "id": ids[int(doc)].as_py(),
+            "id": own,
             "score": float(score),
             "heads": {str(head + 1): float(given[head]) for head in np.flatnonzero(given)},
         }
-        for doc, score, given in zip(ballot.docs, ballot.scores, ballot.by_head, strict=True)
+        for own, score, given in zip(_ids(shown, ballot.docs), ballot.scores, ballot.by_head, strict=True)
     ]
+
+
+def _ids(shown: Shown, docs: np.ndarray) -> list[str]:
+    found: list[str] = documents(shown.state).rows(docs, ["id"])["id"].to_pylist()
+    return found

@@ -22,9 +22,40 @@ export function mapOf(data) {
   const stage = kept.stages.get(data.key);
   const documents = kept.documents.get(data.base);
   if (!stage || !documents) return null;
-  stage.grid ??= new Grid(stage.x, stage.y);
   stage.documents = documents;
+  if (data.extra) return withExtra(stage, data);
+  stage.grid ??= new Grid(stage.x, stage.y);
   return stage;
+}
+
+// Documents besides the sample: found or chosen ones come after all others, with points of their own.
+function withExtra(stage, data) {
+  const more = documentsOf(data.extra_documents, data.columns);
+  const sign = `${data.key}/${more.docs.join()}`;
+  if (kept.extra?.sign === sign && kept.extra.stage === stage) return kept.extra.map;
+  const { documents } = stage;
+  const count = documents.docs.length;
+  const joined = (one, other) => {
+    const both = new one.constructor(one.length + other.length);
+    both.set(one);
+    both.set(other, one.length);
+    return both;
+  };
+  const [x, y, activation] = ["x", "y", "activation"].map((name) => joined(stage[name], data.extra.getChild(name).toArray()));
+  const map = {
+    x,
+    y,
+    activation,
+    grid: new Grid(x, y),
+    documents: {
+      docs: joined(documents.docs, more.docs),
+      title: (position) => (position < count ? documents.title(position) : more.title(position - count)),
+      position: (doc) => (documents.position(doc) >= 0 || more.position(doc) < 0 ? documents.position(doc) : count + more.position(doc)),
+      codes: Object.fromEntries(data.columns.map(({ key }) => [key, joined(documents.codes[key], more.codes[key])])),
+    },
+  };
+  kept.extra = { sign, stage, map };
+  return map;
 }
 
 export function memory(run) {

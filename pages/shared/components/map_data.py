@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -12,17 +11,24 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import streamlit as st
 
 from core.palette import activation_colours, group_colours, head_colours, ramp_colours, topic_colours
-from core.results import read_map, read_topics
+from core.results import label_codes, read_map, read_topics
+from core.row_lookup import RowLookup
 from core.stages import STAGES
 from core.store import Run
-from pages.shared.data import RunState, documents
+from core.stratify import stratified
+from pages.shared.data import RunState, documents, points
 from pages.shared.steady import FIGURES, steady
 from pages.shared.text import shortened
 
 MOST_POINTS = 320_000
+MOST_EXTRA = 500
+"""Documents that are drawn besides the sample, because they were found or chosen."""
+_MOST_LOOKED_AT = 5_000
+"""Of those that were found, as many are looked for beyond the sample."""
 MOST_VALUES = 16
 """A corpus column with more values than this is no colouring."""
 MOST_TOPICS = 40
@@ -37,10 +43,24 @@ class StageMap:
     docs: np.ndarray
     places: np.ndarray
     points: pa.Table
+    grid: Grid
     low: float
     high: float
     left_out: int
     """Documents that are not drawn."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """From a map's own coordinates to the fine grid: one scale for both axes, and a margin."""
+
+    middle: np.ndarray
+    span: float
+
+    def of(self, places: np.ndarray) -> np.ndarray:
+        """``places[…, axis]`` on the grid; what lies beyond its edge comes to lie on it."""
+        scaled = np.rint(((places - self.middle) / self.span + 0.5) * _FULL)
+        return np.clip(np.nan_to_num(scaled), 0, _FULL).astype(np.uint16)
 
 
 @dataclass(frozen=True)
@@ -58,13 +78,27 @@ def stage_map(state: RunState, stage: int) -> StageMap:
 
 
 def columns(state: RunState) -> tuple[Column, ...]:
-    return _columns(state.run, state.analysis_version, documents(state))
+    return _columns(state.run, state.analysis_version)
 
 
-def message(state: RunState, stage: int, found: np.ndarray | None, known: set[str]) -> dict[str, Any]:
-    """What the browser is told; points and titles only where they are not among the ``known`` keys."""
+def beyond(drawn: StageMap, docs: Sequence[int] | np.ndarray) -> np.ndarray:
+    """Those of ``docs`` that the sample has not, at most MOST_EXTRA: they are drawn besides it."""
+    return np.setdiff1d(np.asarray(docs, dtype=np.int64)[:_MOST_LOOKED_AT], drawn.docs)[:MOST_EXTRA]
+
+
+def message(
+    state: RunState, stage: int, found: np.ndarray | None, known: set[str], chosen: int | None = None
+) -> dict[str, Any]:
+    """What the browser is told; points and titles only where they are not among the ``known`` keys.
+
+    Documents that were found, and the ``chosen`` one, are drawn though the sample has them not.
+    """
     assert state.manifest is not None
     shape, drawn, named = state.manifest.shape, stage_map(state, stage), columns(state)
+    wanted = [*([] if chosen is None else [chosen]), *([] if found is None else found[:_MOST_LOOKED_AT].tolist())]
+    extra = beyond(drawn, wanted) if drawn.left_out else np.empty(0, dtype=np.int64)
+    if chosen is not None and drawn.left_out and chosen not in extra and chosen not in drawn.docs:
+        extra = np.sort(np.append(extra[: MOST_EXTRA - 1], chosen))
     base = _digest(state.run.name, state.analysis_version, drawn.docs.tobytes())
     key = f"{base}/{stage}"
     told: dict[str, Any] = {
@@ -89,13 +123,30 @@ def message(state: RunState, stage: int, found: np.ndarray | None, known: set[st
             for number, column in enumerate(named)
         ],
         "schemes": _schemes(shape.heads, shape.kv_heads, max([8, *(len(column.values) for column in named)])),
-        "hits": None if found is None else found.tolist(),
+        "hits": None if found is None else _lit(drawn, extra, found),
     }
+    if len(extra):
+        told["extra"] = _extra(state, stage, drawn, extra)
+        told["extra_documents"] = _described(documents(state), extra, named)
     if key not in known:
         told["points"] = drawn.points
     if base not in known:
         told["documents"] = _described(documents(state), drawn.docs, named)
     return told
+
+
+def _lit(drawn: StageMap, extra: np.ndarray, found: np.ndarray) -> list[int]:
+    """Of the documents that were found those that are on the map."""
+    if not drawn.left_out:
+        return found.tolist()
+    return np.intersect1d(found, np.concatenate([drawn.docs, extra])).tolist()
+
+
+def _extra(state: RunState, stage: int, drawn: StageMap, docs: np.ndarray) -> pa.Table:
+    rows = points(state, stage, docs)
+    grid = drawn.grid.of(np.stack([rows["x"].to_numpy(), rows["y"].to_numpy()], axis=1))
+    activation = _shades(np.nan_to_num(rows["activation"].to_numpy()), drawn.low, drawn.high)
+    return pa.table({"x": grid[:, 0], "y": grid[:, 1], "activation": activation})
 
 
 def read_area(text: str | None, stage: int) -> np.ndarray | None:
@@ -136,32 +187,35 @@ def _stage_map(run: Run, version: str, stage: int) -> StageMap:
     fitted = table["fitted"].to_numpy().reshape(-1, heads).all(axis=1)
     shown = np.flatnonzero(fitted)
     if len(shown) * heads > MOST_POINTS:
-        shown = shown[np.linspace(0, len(shown) - 1, MOST_POINTS // heads).astype(int)]
+        names = run.documents(["topic"])["topic"].combine_chunks().dictionary_encode()
+        topics = pc.fill_null(names.indices, -1).to_numpy()[shown]
+        shown = shown[stratified(topics, max(1, MOST_POINTS // heads))]
     places = np.stack([table[axis].to_numpy().reshape(-1, heads)[shown] for axis in ("x", "y")], axis=-1)
     low, high = places.min(axis=(0, 1)), places.max(axis=(0, 1))
-    span = float((high - low).max()) * 1.04 or 1.0  # one scale for both axes, and a margin
-    grid = np.rint(((places - (low + high) / 2) / span + 0.5) * _FULL).astype(np.uint16)
+    grid = Grid((low + high) / 2, float((high - low).max()) * 1.04 or 1.0)
+    at = grid.of(places)
     activation = table["activation"].to_numpy().reshape(-1, heads)[shown]
     weak, strong = (float(value) for value in np.quantile(activation, (0.02, 0.98)))
+    shades = _shades(activation, weak, strong)
+    drawn = pa.table({"x": at[..., 0].reshape(-1), "y": at[..., 1].reshape(-1), "activation": shades.reshape(-1)})
+    at.setflags(write=False)
+    docs = table["doc"].to_numpy()[::heads][shown]
+    return StageMap(docs, at, drawn, grid, weak, strong, len(fitted) - len(shown))
+
+
+def _shades(activation: np.ndarray, weak: float, strong: float) -> np.ndarray:
     scaled = np.clip((activation - weak) / ((strong - weak) or 1.0), 0, 1) * 255
-    points = pa.table(
-        {
-            "x": grid[..., 0].reshape(-1),
-            "y": grid[..., 1].reshape(-1),
-            "activation": scaled.astype(np.uint8).reshape(-1),
-        }
-    )
-    grid.setflags(write=False)
-    return StageMap(table["doc"].to_numpy()[::heads][shown], grid, points, weak, strong, len(fitted) - len(shown))
+    return np.asarray(scaled.astype(np.uint8))
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 @steady(*FIGURES)
-def _columns(run: Run, version: str, _table: pa.Table) -> tuple[Column, ...]:
+def _columns(run: Run, version: str) -> tuple[Column, ...]:
     found = []
-    names = _table["topic"].to_pylist()
-    if any(names):
-        order: Sequence[str] = [name for name, _ in Counter(name for name in names if name).most_common()]
+    names = run.documents(["topic"])["topic"]
+    counts = {row["values"]: row["counts"] for row in pc.value_counts(names).to_pylist() if row["values"]}
+    if counts:
+        order: Sequence[str] = sorted(counts, key=lambda name: -counts[name])  # equal ones as they come in the corpus
         if run.manifest().is_done("analyse"):
             known = {name: number for number, name in enumerate(read_topics(run).names)}
             order = sorted(order, key=lambda name: known.get(name, len(known)))
@@ -169,23 +223,22 @@ def _columns(run: Run, version: str, _table: pa.Table) -> tuple[Column, ...]:
     for name, kind in run.manifest().corpus["extra"].items():
         if kind != "string" or len(found) > 6:
             continue
-        cells = _table[name].to_pylist()
-        values = sorted({cell for cell in cells if cell})
+        cells = run.documents([name])[name]  # one at a time: a column of ids may be as long as all texts
+        values = sorted(value for value in cells.unique().to_pylist() if value)
         if 2 <= len(values) <= MOST_VALUES:
             own = f"{name} (corpus)" if name in _RESERVED else name
             found.append(Column(own, shortened(own, 40), tuple(values), _codes(cells, values)))
     return tuple(found)
 
 
-def _codes(cells: Sequence[str | None], values: Sequence[str]) -> np.ndarray:
-    index = {value: number for number, value in enumerate(values)}
-    return np.array([index.get(cell, -1) if cell else -1 for cell in cells], dtype=np.int16)
+def _codes(cells: pa.ChunkedArray, values: Sequence[str]) -> np.ndarray:
+    return label_codes(cells, values).astype(np.int16)
 
 
-def _described(table: pa.Table, docs: np.ndarray, named: Sequence[Column]) -> pa.Table:
-    titles = table["title"].take(pa.array(docs)).to_pylist()
+def _described(table: RowLookup, docs: np.ndarray, named: Sequence[Column]) -> pa.Table:
+    titles = table.rows(docs, ["title"])["title"].to_pylist()
     codes = {f"c{number}": column.codes[docs] for number, column in enumerate(named)}
-    return pa.table({"doc": docs, "title": [shortened(title, 90) for title in titles], **codes})
+    return pa.table({"doc": docs.astype(np.int32), "title": [shortened(title, 90) for title in titles], **codes})
 
 
 @cache
