@@ -6,8 +6,11 @@ What is read is kept, as in the app; the points have the head's number as their 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import plotly.graph_objects as go
+import pyarrow as pa
 import streamlit as st
 
 from core.heatmap import heat_map
@@ -24,14 +27,25 @@ def points(stage: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return tuple(table[name].to_numpy() for name in ("x", "y", "head"))
 
 
+@dataclass(frozen=True)
+class Cells:
+    """``values[1 + head, column]``: all documents, in the order of the app's heat map; and what the app says of them."""
+
+    values: np.ndarray
+    titles: list[str]
+    topics: list[str]
+
+
 @st.cache_resource
-def cells() -> np.ndarray:
-    """``[1 + head, column]``: all documents, in the order of the app's heat map."""
+def cells() -> Cells:
     run = open_run(default_cache(), RUN)
     names = read_topics(run).names
-    labels = labels_of(run.documents(["topic"])["topic"].to_pylist(), names)
+    documents = run.documents(["title", "topic"])
+    labels = labels_of(documents["topic"].to_pylist(), names)
     own = read_own_similarity(run, 1, labels, len(names)).astype(np.float32)
-    return heat_map(own, labels, range(len(names)), len(own)).values
+    found = heat_map(own, labels, range(len(names)), len(own))
+    about = documents.take(pa.array(found.docs))
+    return Cells(found.values, about["title"].to_pylist(), about["topic"].to_pylist())
 
 
 def one_trace(stage: int) -> go.Figure:
@@ -50,10 +64,27 @@ def a_trace_a_head(stage: int) -> go.Figure:
 
 
 def heat(stage: int) -> go.Figure:
-    return go.Figure(go.Heatmap(z=cells(), zmid=0, colorscale="RdBu_r"))
+    return go.Figure(go.Heatmap(z=cells().values, zmid=0, colorscale="RdBu_r"))
 
 
-PAGES = {"one-trace": one_trace, "a-trace-a-head": a_trace_a_head, "heat": heat}
+def heat_with_names(stage: int) -> go.Figure:
+    """The same, telling under the pointer what the app does: the head, the document's title, its topic."""
+    found = cells()
+    rows = len(found.values)
+    named = [f"{title}<br>{topic}" for title, topic in zip(found.titles, found.topics, strict=True)]
+    return go.Figure(
+        go.Heatmap(
+            z=found.values,
+            y=["full", *(f"head {head}" for head in range(1, rows))],
+            customdata=[named] * rows,
+            zmid=0,
+            colorscale="RdBu_r",
+            hovertemplate="%{y}<br>%{customdata}<br>%{z:+.3f}<extra></extra>",
+        )
+    )
+
+
+PAGES = {"one-trace": one_trace, "a-trace-a-head": a_trace_a_head, "heat": heat, "heat-with-names": heat_with_names}
 
 if __name__ == "__main__":
     st.set_page_config(layout="wide")
