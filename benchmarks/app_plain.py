@@ -29,7 +29,7 @@ def points(stage: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class Cells:
-    """``values[1 + head, column]``: all documents, in the order of the app's heat map; and what the app says of them."""
+    """``values[1 + head, column]``: all documents, as the app's heat map orders them; and what it says of them."""
 
     values: np.ndarray
     titles: list[str]
