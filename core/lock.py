@@ -6,6 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator
+from io import FileIO
 from pathlib import Path
 
 from core.errors import Mistake
@@ -22,13 +23,7 @@ def locked(path: Path, run: str, shared: bool = False, mark: str = "") -> Iterat
     """
     import fcntl
 
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Not through a link: the file is written to.
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
-    except OSError as error:
-        raise write_mistake(path, error) from error
-    with open(descriptor, "r+b", buffering=0) as file:
+    with _opened(path) as file:
         for tries_left in range(9, -1, -1):  # whoever only asks, in is_locked, holds it for a moment
             try:
                 fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
@@ -52,12 +47,7 @@ def turn(path: Path, wait: bool) -> Iterator[bool]:
     """Whether it is this process that does what only one may do at a time; with ``wait`` it always is, in the end."""
     import fcntl
 
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
-    except OSError as error:
-        raise write_mistake(path, error) from error
-    with open(descriptor, "r+b", buffering=0) as file:
+    with _opened(path) as file:
         while True:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -69,6 +59,16 @@ def turn(path: Path, wait: bool) -> Iterator[bool]:
                 return
             yield True
             return
+
+
+def _opened(path: Path) -> FileIO:
+    """The lock's file, made if need be; not through a link, for it is written to."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+    except OSError as error:
+        raise write_mistake(path, error) from error
+    return open(descriptor, "r+b", buffering=0)
 
 
 def is_locked(path: Path) -> bool:

@@ -19,17 +19,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from engine_runs import break_off
 
 from core.embedder import Embedder, EmbedderConfig
 from core.errors import Mistake
 from core.store import Run, digest_of, write_part, write_table
 from core.verify import verify
 from precompute import embed
-from precompute import part as parts_work
 from precompute.corpus import Filters
 from precompute.embed import EmbedConfig, EmbedResult
 from precompute.fingerprint import part_digest
-from precompute.staging import finished_paths, write_done
+from precompute.staging import finished_paths
 from precompute.status import status
 
 Rows = Callable[..., list[dict[str, Any]]]
@@ -80,23 +80,6 @@ def snapshot(folder: Path) -> dict[str, tuple[bytes, int]]:
 
 def parts(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.glob("heads/*/*"))}
-
-
-def stop_after(monkeypatch: pytest.MonkeyPatch, count: int, config: EmbedConfig) -> None:
-    """Embeds until ``count`` parts are finished, then breaks off as if the power had gone."""
-    written = 0
-
-    def write(*arguments: Any) -> Any:
-        nonlocal written
-        if written == count:
-            raise KeyboardInterrupt
-        written += 1
-        return write_done(*arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(parts_work, "write_done", write)
-        with pytest.raises(KeyboardInterrupt):
-            embed.run(config)
 
 
 def mistake(config: EmbedConfig) -> str:
@@ -351,7 +334,7 @@ def test_a_new_query_prompt_is_not_passed_over(config: EmbedConfig, done: Run) -
 def test_after_an_interruption_only_what_is_missing_is_made(
     config: EmbedConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stop_after(monkeypatch, 2, config)
+    break_off(config, 2, monkeypatch)
     run = Run(config.cache, "run")
     (record,) = status(config.cache, "run")
     assert record["steps"]["embed"]["state"] == "stopped"
@@ -386,7 +369,7 @@ def test_after_an_interruption_only_what_is_missing_is_made(
 def test_a_part_that_lacks_a_file_is_made_again(
     config: EmbedConfig, monkeypatch: pytest.MonkeyPatch, lost: str
 ) -> None:
-    stop_after(monkeypatch, 2, config)
+    break_off(config, 2, monkeypatch)
     (config.cache / "run" / lost).unlink()
     assert embed.run(config).parts_kept == 1
     assert verify(Run(config.cache, "run"), part_digest).problems == ()
@@ -395,14 +378,14 @@ def test_a_part_that_lacks_a_file_is_made_again(
 def test_replace_goes_on_with_an_interrupted_run_of_the_same_inputs(
     config: EmbedConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stop_after(monkeypatch, 1, config)
+    break_off(config, 1, monkeypatch)
     assert embed.run(replace(config, replace=True)).parts_kept == 1
 
 
 def test_an_interrupted_run_of_other_inputs_is_replaced_whole(
     config: EmbedConfig, monkeypatch: pytest.MonkeyPatch, write_corpus: Write, some_rows: Rows
 ) -> None:
-    stop_after(monkeypatch, 2, config)
+    break_off(config, 2, monkeypatch)
     before = snapshot(config.cache / "run")
     rows = some_rows(10)
     rows[9]["text"] = "loom loom"  # not in a part that is there
@@ -418,7 +401,7 @@ def test_an_interrupted_run_of_other_inputs_is_replaced_whole(
 def test_what_was_being_written_when_the_job_was_killed_is_removed(
     config: EmbedConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stop_after(monkeypatch, 1, config)
+    break_off(config, 1, monkeypatch)
     half = Run(config.cache, "run").part_path(1, 1).with_name("part-00001.parquet.writing99")
     half.write_bytes(b"PAR1")
     embed.run(config)
@@ -611,7 +594,7 @@ def test_a_widened_run_goes_on_in_float32(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     config = huge_config(cache, huge_model, write_corpus, some_rows, at=4)
-    stop_after(monkeypatch, 3, config)
+    break_off(config, 3, monkeypatch)
     result = embed.run(config)
     assert result.parts_kept == 3
     check_widened(config, result, widened=1)
@@ -622,7 +605,7 @@ def test_parts_without_a_manifest_are_not_mixed_with_new_ones(
 ) -> None:
     """Their precision was in the manifest that is gone."""
     config = huge_config(cache, huge_model, write_corpus, some_rows, at=4)
-    stop_after(monkeypatch, 3, config)
+    break_off(config, 3, monkeypatch)
     (cache / "run" / "manifest.json").unlink()
     embed.run(config)
     assert verify(Run(cache, "run"), part_digest).problems == ()
