@@ -140,7 +140,7 @@ def read_preview(run: Run, count: int) -> Preview:
     """Some ``count`` points a stage: those that the job has put aside, or in an older run a sample of the maps."""
     manifest = run.manifest()
     heads, docs = manifest.shape.heads, int(manifest.corpus["documents"])
-    if not run.preview_path.is_file():
+    if not run.has(run.preview_path):
         chosen = np.sort(np.random.default_rng(0).permutation(docs)[: max(1, count // heads)])
         return Preview(chosen, {stage: read_places(run, stage)[chosen] for stage in manifest.stages})
     table = read_columns(run.inside(run.preview_path), PREVIEW, _project(run))

@@ -24,7 +24,7 @@ def check_results(run: Run, manifest: Manifest) -> Iterator[tuple[Path, str]]:
     """Each file of the steps that are done, with what is wrong with it, if anything is."""
     if manifest.is_done("search"):
         yield run.search_path, _index(run, manifest)
-    if manifest.is_done("project") and run.preview_path.is_file():
+    if manifest.is_done("project") and run.has(run.preview_path):
         yield run.preview_path, _problem(partial(read_preview, run, 0))
     for path, read in ((run.topics_path, False), (run.original_topics_path, True)):
         if manifest.is_done("analyse"):
