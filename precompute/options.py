@@ -40,7 +40,7 @@ _DEVICE = "cuda, mps, cpu (default: HEADSCOPE_DEVICE, or the best there is)"
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        self.exit(MISTAKE, f"headscope: {message}. See '{self.prog} --help'.\n")
+        self.exit(MISTAKE, f"headscope: {message.rstrip('.')}. See '{self.prog} --help'.\n")
 
 
 def parser() -> argparse.ArgumentParser:
