@@ -43,6 +43,8 @@ class HeadIndex:
                 continue
             if whole is None:
                 whole = np.empty((docs, *rows.shape[1:]), dtype=rows.dtype)
+            elif rows.dtype == np.float32 != whole.dtype:  # int8 is read as float16 only where that holds it
+                whole = whole.astype(np.float32)
             whole[first : first + len(rows)] = rows
             first += len(rows)
         return cls(np.concatenate(found) if whole is None else whole, np.concatenate(lengths, axis=1))
@@ -78,10 +80,9 @@ class HeadIndex:
         if not head:
             found: np.ndarray = self.cosines(vectors)[0]
             return found
-        own = unit(vectors[head - 1 : head].astype(np.float32, copy=False))
-        product, lengths = products(self.vectors[:, head - 1 : head], own)[0], self.lengths[head - 1]
-        np.divide(product, lengths, out=product, where=lengths > 0)
-        return np.clip(product, -1, 1, out=product)
+        own = slice(head - 1, head)
+        alone: np.ndarray = HeadIndex(self.vectors[:, own], self.lengths[own]).head_cosines(vectors[own])[0]
+        return alone
 
     def head_cosines(self, vectors: np.ndarray) -> np.ndarray:
         """The heads' alone: ``[head, doc]``."""
