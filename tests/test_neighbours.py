@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from core.head_index import HeadIndex
 from core.neighbours import cosines, lengths, nearest
 
 
@@ -78,3 +79,20 @@ def test_a_planted_neighbour_is_found_in_its_head_and_not_in_another() -> None:
     heads[1, 70] = heads[1, 3] + 0.01 * chosen.normal(size=8)
     assert nearest(heads[1], 3, 1).docs.tolist() == [70]
     assert nearest(heads[0], 3, 1).docs.tolist() != [70]
+
+
+def test_parts_of_two_precisions_are_held_in_the_wider_one() -> None:
+    """int8 is read as float16 where that holds it: 1e6 would be infinite there."""
+    small, large = np.ones((2, 8), np.float16), np.full((2, 8), 1e6, np.float32)
+    for docs in (4, None):
+        index = HeadIndex.of([small, large], 2, docs)
+        assert index.vectors.dtype == np.float32
+        assert (index.vectors.reshape(4, 8) == np.concatenate([small.astype(np.float32), large])).all()
+
+
+def test_one_head_s_cosines_are_those_of_all_heads() -> None:
+    chance = np.random.default_rng(0)
+    index = HeadIndex.of([chance.normal(size=(5, 12)).astype(np.float16)], 3)
+    query = chance.normal(size=(3, 4)).astype(np.float32)
+    for head in range(4):
+        assert np.allclose(index.cosines_in(head, query), index.cosines(query)[head], atol=1e-6)
