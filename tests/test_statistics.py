@@ -9,7 +9,17 @@ from hypothesis import strategies as st
 
 from core import bootstrap
 from core.auc import Auc, Histograms, auc
-from core.bootstrap import RESAMPLES, means, moved_back, near_best, ratios, resamples, shares
+from core.bootstrap import (
+    RESAMPLES,
+    folded,
+    groups_of,
+    means,
+    moved_back,
+    near_best,
+    ratios,
+    resamples,
+    shares,
+)
 from core.errors import Mistake
 from core.similarity import POOLINGS, own, pooled, refuse_not_finite, similarity, unit
 from core.slices import HEADS, RANDOM, cut, permutation
@@ -107,6 +117,30 @@ def test_the_interval_covers_the_truth_about_95_times_in_100() -> None:
     found = means(3 + normal(100, 400, seed=4))
     covered = ((found.low <= 3) & (found.high >= 3)).mean()
     assert 0.90 <= covered <= 0.98
+
+
+def test_groups_hold_every_document_once_and_their_sums() -> None:
+    """5 documents in 2 groups: what each has is added to its own."""
+    values = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0], [4.0, 40.0], [5.0, 50.0]])
+    found = folded(values, np.array([0, 1, 0, 1, 1]))
+    assert found[:2].tolist() == [[4.0, 40.0], [11.0, 110.0]]
+    assert not found[2:].any()
+    assert groups_of(bootstrap.FOLDED_ABOVE) is None
+    many = groups_of(bootstrap.FOLDED_ABOVE + 1)
+    assert many is not None
+    assert np.ptp(np.bincount(many, minlength=bootstrap.GROUPS)) == 1, "as many in each, or one more"
+
+
+def test_by_groups_the_interval_is_the_documents_own_to_within_a_tenth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Means of 20,000 skewed numbers in four columns: their standard error is known, 1 / sqrt(20,000)."""
+    values = np.random.default_rng(0).exponential(size=(20_000, 4))
+    alone = means(values)
+    monkeypatch.setattr(bootstrap, "FOLDED_ABOVE", 10_000)
+    grouped = means(values)
+    assert np.allclose(alone.value, grouped.value, atol=1e-6)
+    expected = 2 * 1.96 / np.sqrt(len(values))
+    for found in (alone, grouped):
+        assert np.allclose(found.high - found.low, expected, rtol=0.1)
 
 
 def test_an_effect_that_was_not_planted_is_not_found_and_one_that_was_is() -> None:
