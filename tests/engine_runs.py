@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from core.embedder import EmbedderConfig
 from core.store import Run
 from precompute import embed
 from precompute import part as parts_work
@@ -79,3 +80,8 @@ def children(parent: int) -> list[int]:
 
 def command_of(process: int) -> str:
     return Path(f"/proc/{process}/cmdline").read_text().replace("\0", " ")
+
+
+def twenty_in_parts_of_three(cache: Path, model: Path, source: Path, engine: str = "local") -> EmbedConfig:
+    """A run of twenty documents in seven parts, to be made by an engine."""
+    return EmbedConfig(cache, "run", str(source), EmbedderConfig(model=str(model)), part_size=3, engine=engine)

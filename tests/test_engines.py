@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from engine_runs import Seen, assert_same, break_off, children, command_of
+from engine_runs import Seen, assert_same, break_off, children, command_of, twenty_in_parts_of_three
 
 from core.embedder import EmbedderConfig, ModelInfo
 from core.errors import Mistake
@@ -38,8 +38,7 @@ def config(
     one_thread: None,
 ) -> EmbedConfig:
     """Twenty documents in parts of three."""
-    source = write_corpus(some_rows(20))
-    return EmbedConfig(tmp_path / "cache", "run", str(source), EmbedderConfig(model=str(tiny_model)), part_size=3)
+    return twenty_in_parts_of_three(tmp_path / "cache", tiny_model, write_corpus(some_rows(20)))
 
 
 def test_several_processes_make_the_same_run_though_one_is_killed(

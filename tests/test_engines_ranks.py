@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_runs import assert_same, break_off
+from engine_runs import assert_same, break_off, twenty_in_parts_of_three
 
-from core.embedder import EmbedderConfig
 from core.errors import Mistake
 from core.store import Run
 from precompute import embed
@@ -85,10 +84,7 @@ def config(
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("precompute.engines.ranks._PATIENCE", 0.01)
-    source = write_corpus(some_rows(20))
-    return EmbedConfig(
-        tmp_path / "cache", "run", str(source), EmbedderConfig(model=str(tiny_model)), part_size=3, engine="ranks"
-    )
+    return twenty_in_parts_of_three(tmp_path / "cache", tiny_model, write_corpus(some_rows(20)), "ranks")
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_runs import Seen, assert_same, break_off, children, command_of
+from engine_runs import Seen, assert_same, break_off, children, command_of, twenty_in_parts_of_three
 
-from core.embedder import EmbedderConfig, ModelInfo
+from core.embedder import ModelInfo
 from core.errors import Mistake
 from core.store import Run
 from precompute import embed
@@ -34,10 +34,7 @@ def config(
     one_thread: None,
 ) -> EmbedConfig:
     """Twenty documents in seven parts."""
-    source = write_corpus(some_rows(20))
-    return EmbedConfig(
-        tmp_path / "cache", "run", str(source), EmbedderConfig(model=str(tiny_model)), part_size=3, engine="ray"
-    )
+    return twenty_in_parts_of_three(tmp_path / "cache", tiny_model, write_corpus(some_rows(20)), "ray")
 
 
 @pytest.fixture
