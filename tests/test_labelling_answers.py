@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,21 @@ def test_several_may_write_at_once(tmp_path: Path) -> None:
         writer.join()
     with Answers(tmp_path / "a.sqlite") as answers:
         assert answers.count() == 300
+
+
+def test_several_may_set_up_the_same_new_file_at_once(tmp_path: Path) -> None:
+    together = threading.Barrier(4)
+
+    def set_up(_: int) -> list[int]:
+        counts = []
+        for number in range(25):
+            together.wait(timeout=60)
+            with Answers(tmp_path / f"{number}.sqlite") as answers:
+                counts.append(answers.count())
+        return counts
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(set_up, range(4))) == [[0] * 25] * 4
 
 
 def test_an_answer_is_on_the_disk_before_put_returns(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,20 +19,27 @@ _SCHEMA_VERSION = 1
 _APPLICATION = 0x48655363  # "HeSc": another program's database is not written to
 _PATIENCE = 30.0
 """Seconds to wait for another process that is writing."""
-_TABLES = """
-CREATE TABLE IF NOT EXISTS answers (
-    key TEXT PRIMARY KEY, topic TEXT, confidence REAL, reason TEXT, model TEXT NOT NULL,
-    prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, cost REAL,
-    paid INTEGER NOT NULL, final INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS batches (
-    submission TEXT PRIMARY KEY, id TEXT UNIQUE, scope TEXT NOT NULL, requests INTEGER NOT NULL, reserved REAL NOT NULL
-);
-CREATE TABLE IF NOT EXISTS batch_keys (
-    key TEXT PRIMARY KEY, submission TEXT, attempt INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS batch_keys_by_submission ON batch_keys (submission);
-"""
+_TABLES = (
+    """
+    CREATE TABLE IF NOT EXISTS answers (
+        key TEXT PRIMARY KEY, topic TEXT, confidence REAL, reason TEXT, model TEXT NOT NULL,
+        prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, cost REAL,
+        paid INTEGER NOT NULL, final INTEGER NOT NULL
+    ) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS batches (
+        submission TEXT PRIMARY KEY, id TEXT UNIQUE, scope TEXT NOT NULL, requests INTEGER NOT NULL,
+        reserved REAL NOT NULL
+    )
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS batch_keys (
+        key TEXT PRIMARY KEY, submission TEXT, attempt INTEGER NOT NULL
+    ) WITHOUT ROWID
+    """,
+    "CREATE INDEX IF NOT EXISTS batch_keys_by_submission ON batch_keys (submission)",
+)
 # A label that is there stays; what was paid adds up, whoever paid.
 _PUT = """
 INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET
@@ -94,7 +102,7 @@ class Answers:
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
         try:
-            connection.execute("PRAGMA journal_mode = WAL")
+            _keep_a_log(connection)
             connection.execute("PRAGMA synchronous = FULL")
             self._set_up(connection)
         except BaseException:
@@ -103,20 +111,22 @@ class Answers:
         return connection
 
     def _set_up(self, connection: sqlite3.Connection) -> None:
-        application = connection.execute("PRAGMA application_id").fetchone()[0]
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if (application, version) == (_APPLICATION, _SCHEMA_VERSION):
+        if _written_by(connection) == (_APPLICATION, _SCHEMA_VERSION):
             return
+        # Looked at again behind the lock: between the two, another job may have set up the same new file.
+        connection.execute("BEGIN IMMEDIATE")
+        application, version = _written_by(connection)
         if application not in (0, _APPLICATION) or version > _SCHEMA_VERSION:
             raise Mistake(
                 f"'{self.path}' was not written by this version of Headscope. Move it away, or use the other one."
             )
         if application == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             raise Mistake(f"'{self.path}' is another program's database. Move it away.")
-        connection.executescript(
-            f"BEGIN IMMEDIATE; {_TABLES} PRAGMA application_id = {_APPLICATION};"
-            f"PRAGMA user_version = {_SCHEMA_VERSION}; COMMIT;"
-        )
+        for statement in _TABLES:
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
+        connection.execute("COMMIT")
 
     def get(self, key: str) -> Answer | None:
         """The answer, if it is final; its tokens and its cost are those of all tries together."""
@@ -203,6 +213,27 @@ class Answers:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _keep_a_log(connection: sqlite3.Connection) -> None:
+    """Write-ahead logging; two who switch a new file to it at once are told "locked" without the usual waiting."""
+    end = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > end:
+                raise
+        time.sleep(0.01)
+
+
+def _written_by(connection: sqlite3.Connection) -> tuple[int, int]:
+    """The program, and the version of its tables."""
+    application, version = (
+        connection.execute(f"PRAGMA {field}").fetchone()[0] for field in ("application_id", "user_version")
+    )
+    return application, version
 
 
 _DAMAGED = "is damaged. Move it away, or bring back a copy of it: without it every answer has to be paid for again."
