@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import json
 import os
 import random
@@ -204,6 +205,18 @@ def planted_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
         texts=texts,
     )  # fmt: skip
     return cache
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _installed_once() -> None:
+    """An AppTest looks through all installed packages for components: more work than most pages are, so once is enough.
+
+    Nothing is installed while tests run; a server of the browser tests looks for itself.
+    """
+    if "streamlit" in sys.modules:  # or no test of this worker opens a page
+        from streamlit.components.v2 import manifest_scanner
+
+        manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)
 
 
 def page_at(cache: Path, page: str, monkeypatch: pytest.MonkeyPatch, patience: float = 60, **address: str) -> AppTest:
