@@ -23,10 +23,21 @@ def titles(page: Page, column: int = 0) -> list[str]:
     return page.locator(".hs-cards").nth(column).locator(".hs-title").all_inner_texts()
 
 
+def open_with_the_keyboard(page: Page) -> None:
+    """The first document's text, which is hidden before."""
+    summary, text = page.locator(".hs-cards summary").first, page.locator(".hs-cards .hs-text").first
+    expect(text).to_be_hidden()
+    summary.focus()
+    page.keyboard.press("Enter")
+    expect(text).to_be_visible()
+    assert len(text.inner_text()) > 200
+
+
 def test_head_stage_and_document_by_hand_and_the_link_elsewhere(page: Page, browser: Browser, address: str) -> None:
     page.goto(address)
     expect(page.locator(".hs-cards").first).to_be_visible(timeout=SLOW)
     first = titles(page)
+    open_with_the_keyboard(page)
     choose(page, "Head", "5")
     expect(page.get_by_role("heading", name="Nearest in head 5")).to_be_visible(timeout=SLOW)
     page.get_by_text("3 output", exact=True).click()
@@ -46,18 +57,6 @@ def test_head_stage_and_document_by_hand_and_the_link_elsewhere(page: Page, brow
     expect(page.get_by_text("before the heads are mixed").first).to_be_visible(timeout=SLOW)
     page.go_forward()
     expect(page.get_by_text("not guaranteed to correspond to heads")).to_be_visible(timeout=SLOW)
-
-
-def test_a_document_is_opened_with_the_keyboard(page: Page, address: str) -> None:
-    page.goto(address)
-    summary = page.locator(".hs-cards summary").first
-    expect(summary).to_be_visible(timeout=SLOW)
-    text = page.locator(".hs-cards .hs-text").first
-    expect(text).to_be_hidden()
-    summary.focus()
-    page.keyboard.press("Enter")
-    expect(text).to_be_visible()
-    assert len(text.inner_text()) > 200
 
 
 def test_a_narrow_screen_scrolls_only_downwards(browser: Browser, address: str) -> None:
@@ -109,7 +108,7 @@ def test_choices_survive_the_change_of_the_page_and_one_back_returns(page: Page,
 
 def test_an_address_that_comes_by_itself_is_no_step_of_the_history(page: Page, address: str) -> None:
     """Streamlit writes the page's address and then its choices, or both at once, whichever message is there first."""
-    page.goto(address)
+    page.goto(f"{address}/your_document")  # any page will do, and this one draws nothing
     page.wait_for_function("window.headscopeHistory")
     pushed = "url => { history.pushState({}, '', url); return history.length; }"
     page.keyboard.press("Shift")  # a gesture

@@ -108,7 +108,7 @@ def test_chips_filter_and_colours_change_without_the_server(page: Page, address:
     assert traffic.sent == []
 
 
-def test_hover_names_the_point_and_click_lights_up_the_document(page: Page, address: str) -> None:
+def test_hover_names_the_point_click_lights_up_its_document_and_a_box_those_inside(page: Page, address: str) -> None:
     open_map(page, address)
     where = spot(page, 5, 2)
     page.mouse.move(where[0] - 3, where[1])
@@ -124,6 +124,12 @@ def test_hover_names_the_point_and_click_lights_up_the_document(page: Page, addr
     page.get_by_role("button", name="Clear selection").click()
     shown(page, "lit", "0")
     expect(page.get_by_role("heading", name="Document 6")).to_have_count(0, timeout=SLOW)
+    settle(page)
+    page.get_by_role("button", name="Box").click()
+    first, last = spot(page, 0, 4), spot(page, 19, 4)
+    draw(page, [(first[0] - 9, first[1] - 9), (last[0] + 9, last[1] + 9)])
+    expect(page.get_by_role("heading", name="20 points of 20 documents")).to_be_visible(timeout=SLOW)
+    shown(page, "lit", "20")
 
 
 def test_a_lasso_fills_the_table_and_its_link_opens_elsewhere(page: Page, browser: Browser, address: str) -> None:
@@ -150,15 +156,6 @@ def test_a_lasso_fills_the_table_and_its_link_opens_elsewhere(page: Page, browse
     shown(page, "lit", "0")
 
 
-def test_a_box_chooses_the_points_inside(page: Page, address: str) -> None:
-    open_map(page, address)
-    page.get_by_role("button", name="Box").click()
-    first, last = spot(page, 0, 4), spot(page, 19, 4)
-    draw(page, [(first[0] - 9, first[1] - 9), (last[0] + 9, last[1] + 9)])
-    expect(page.get_by_role("heading", name="20 points of 20 documents")).to_be_visible(timeout=SLOW)
-    shown(page, "lit", "20")
-
-
 def test_a_stage_that_was_seen_is_not_sent_again(page: Page, address: str) -> None:
     traffic = Traffic(page)
     open_map(page, f"{address}?heads=2")
@@ -171,15 +168,6 @@ def test_a_stage_that_was_seen_is_not_sent_again(page: Page, address: str) -> No
         shown(page, "heads", "2")
     assert first.endswith("/1")
     assert 0 < sum(traffic.received) < 20_000  # the bundle alone is over 200,000
-
-
-def test_words_light_up_documents(page: Page, address: str) -> None:
-    open_map(page, address)
-    field = page.get_by_role("textbox", name="Light up documents")
-    field.fill("document 1")
-    field.press("Enter")
-    shown(page, "lit", str(4 * 11))
-    expect(page.get_by_text(f"11 of {DOCS} documents have")).to_be_visible(timeout=SLOW)
 
 
 def test_one_map_a_head_shares_the_selection(page: Page, address: str) -> None:

@@ -13,6 +13,7 @@ from conftest import SLOW, Fingers, settle
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 from test_browser_head_map import NO_WEBGL, open_map, serve_mapped, shown, spot
+from test_page_head_map import DOCS
 
 pytestmark = pytest.mark.browser
 FOOT = 34
@@ -69,85 +70,90 @@ def scrolled(page: Page) -> float:
     return float(page.locator("[data-testid=stMain]").evaluate("element => element.scrollTop"))
 
 
-def test_one_finger_moves_the_map_and_not_the_page(phone: Page, address: str) -> None:
+def whole_again(page: Page, before: np.ndarray) -> None:
+    page.get_by_role("button", name="Reset view").click()
+    moves_to(page, before)
+
+
+def about_the_middle(page: Page, before: np.ndarray, times: float) -> np.ndarray:
+    """Where the map is when what was in the middle of its box stays there, and all else is so many times as far."""
+    box = page.locator(".box").bounding_box()
+    assert box is not None
+    centre = np.array([box["width"], box["height"]] * 2) / 2
+    return centre + times * (before - centre)
+
+
+def test_fingers_move_zoom_choose_and_scroll_the_page_from_outside_the_map(phone: Page, address: str) -> None:
     open_map(phone, address)
     (x, y), fingers = middle(phone), Fingers(phone)
     before, page_before = place(phone), scrolled(phone)
+
+    # One finger moves the map, and not the page.
     fingers.put((x, y))
     fingers.move((x + 60, y - 80))
     fingers.lift()
     moves_to(phone, before + np.array([60, -80, 60, -80]))
     assert scrolled(phone) == page_before
     shown(phone, "lit", "0")  # dragging chooses nothing
+    whole_again(phone, before)
 
-
-def test_two_fingers_zoom_about_their_middle(phone: Page, address: str) -> None:
-    open_map(phone, address)
-    (x, y), fingers = middle(phone), Fingers(phone)
-    before = place(phone)
+    # Two fingers zoom about their middle.
+    x, y = middle(phone)
     fingers.put((x - 40, y), (x + 40, y))
     fingers.move((x - 80, y), (x + 80, y))
     fingers.lift()
-    # What was in the middle stays there, and all else is twice as far from it.
-    box = phone.locator(".box").bounding_box()
-    assert box is not None
-    centre = np.array([box["width"], box["height"]] * 2) / 2
-    moves_to(phone, centre + 2 * (before - centre))
+    moves_to(phone, about_the_middle(phone, before, 2))
     shown(phone, "lit", "0")
+    whole_again(phone, before)
 
-
-def test_a_tap_chooses_and_names_the_point(phone: Page, address: str) -> None:
-    open_map(phone, address)
-    Fingers(phone).tap(spot(phone, 5, 2))
+    # A tap chooses and names the point.
+    fingers.tap(spot(phone, 5, 2))
     expect(phone.locator(".tip-title")).to_have_text("6 · Document 5.")
     shown(phone, "lit", "4")
     expect(phone.get_by_role("heading", name="Document 6")).to_be_visible(timeout=SLOW)
     phone.wait_for_url("**/head_map?doc=6")
 
-
-@pytest.mark.parametrize("mode", ["Lasso", "Box"])
-def test_one_finger_draws_an_area(phone: Page, address: str, mode: str) -> None:
-    open_map(phone, address)
-    phone.get_by_role("button", name=mode).click()
-    before = place(phone)
-    first, last, fingers = spot(phone, 0, 4), spot(phone, 19, 4), Fingers(phone)
-    fingers.put((first[0] - 9, first[1] - 9))
-    if mode == "Lasso":
-        fingers.move((last[0] + 9, first[1] - 9))
-    fingers.move((last[0] + 9, last[1] + 9))
-    if mode == "Lasso":
-        fingers.move((first[0] - 9, last[1] + 9))
-    fingers.lift()
-    expect(phone.get_by_role("heading", name="20 points of 20 documents")).to_be_visible(timeout=SLOW)
-    shown(phone, "lit", "20")
-    assert np.array_equal(place(phone), before)
-
-
-def test_a_second_finger_gives_the_lasso_up(phone: Page, address: str) -> None:
-    open_map(phone, address)
-    phone.get_by_role("button", name="Lasso").click()
-    (x, y), fingers, before = middle(phone), Fingers(phone), place(phone)
-    fingers.put((x - 40, y))
-    fingers.put((x - 40, y), (x + 40, y))
-    fingers.move((x - 60, y), (x + 60, y))
-    fingers.lift()
-    box = phone.locator(".box").bounding_box()
-    assert box is not None
-    centre = np.array([box["width"], box["height"]] * 2) / 2
-    moves_to(phone, centre + 1.5 * (before - centre))
+    # From outside the map a finger scrolls the page.
     settle(phone)
-    assert "area=" not in phone.url
-
-
-def test_the_page_scrolls_from_outside_the_map(phone: Page, address: str) -> None:
-    open_map(phone, address)
+    phone.locator("[data-testid=stMain]").evaluate("element => element.scrollTo(0, 0)")
     line = phone.get_by_text("Every point is").bounding_box()
     assert line is not None
-    x, y, fingers = line["x"] + 100, line["y"] + 40, Fingers(phone)
+    x, y = line["x"] + 100, line["y"] + 40
     fingers.put((x, y))
     fingers.move((x, y - 120), steps=12)
     fingers.lift()
     phone.wait_for_function("document.querySelector('[data-testid=stMain]').scrollTop > 60")
+
+
+def test_one_finger_draws_an_area_and_a_second_gives_it_up(phone: Page, address: str) -> None:
+    open_map(phone, address)
+    before, fingers = place(phone), Fingers(phone)
+    for mode in ("Box", "Lasso"):
+        phone.get_by_role("button", name=mode).click()
+        first, last = spot(phone, 0, 4), spot(phone, 19, 4)
+        fingers.put((first[0] - 9, first[1] - 9))
+        if mode == "Lasso":
+            fingers.move((last[0] + 9, first[1] - 9))
+        fingers.move((last[0] + 9, last[1] + 9))
+        if mode == "Lasso":
+            fingers.move((first[0] - 9, last[1] + 9))
+        fingers.lift()
+        expect(phone.get_by_role("heading", name="20 points of 20 documents")).to_be_visible(timeout=SLOW)
+        shown(phone, "lit", "20")
+        assert np.array_equal(place(phone), before)
+        phone.get_by_role("button", name="Clear selection").click()
+        expect(phone.get_by_role("heading", name="points of")).to_have_count(0, timeout=SLOW)
+        shown(phone, "lit", "0")
+        settle(phone)
+
+    x, y = middle(phone)
+    fingers.put((x - 40, y))
+    fingers.put((x - 40, y), (x + 40, y))
+    fingers.move((x - 60, y), (x + 60, y))
+    fingers.lift()
+    moves_to(phone, about_the_middle(phone, before, 1.5))
+    settle(phone)
+    assert "area=" not in phone.url
 
 
 def test_keys_go_from_point_to_point_and_choose(page: Page, address: str) -> None:
@@ -331,12 +337,13 @@ def test_a_hostile_camera_or_layout_is_left_out(page: Page, address: str, given:
     expect(page.get_by_role("button", name="One map")).to_have_attribute("aria-pressed", "true")
 
 
-def test_words_are_in_the_link(page: Page, elsewhere: Page, address: str) -> None:
+def test_words_light_up_documents_and_are_in_the_link(page: Page, elsewhere: Page, address: str) -> None:
     open_map(page, address)
     field = page.get_by_role("textbox", name="Light up documents")
     field.fill("  document   1 ")
     field.press("Enter")
     shown(page, "lit", str(4 * 11))
+    expect(page.get_by_text(f"11 of {DOCS} documents have")).to_be_visible(timeout=SLOW)
     page.wait_for_url("**/head_map?words=document+1")
     open_map(elsewhere, page.url)
     shown(elsewhere, "lit", str(4 * 11))

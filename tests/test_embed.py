@@ -418,7 +418,19 @@ def wait_for(process: subprocess.Popen[str], happened: Callable[[], bool]) -> No
         time.sleep(0.002)
 
 
-def test_killed_at_random_moments_a_run_ends_as_if_it_never_had_been(
+def check_refused(command: Command, arguments: tuple[object, ...], first: int) -> None:
+    """A second job on the run that process ``first`` is at work on."""
+    second = command(*arguments)
+    assert second.status == 2
+    assert second.err.startswith(f"headscope: Another job is at work on run 'run': process {first} on ")
+    assert second.err.endswith(" UTC. Wait until it has ended.\n")
+    assert second.out == ""
+    (record,) = json.loads(command("status", "run", "--cache", arguments[3], "--json").out)
+    assert record["at_work"] is True
+    assert record["steps"]["embed"]["state"] == "running"
+
+
+def test_killed_at_random_moments_and_refused_to_a_second_job_a_run_ends_as_if_it_never_had_been(
     tmp_path: Path,
     tiny_model: Path,
     write_corpus: Write,
@@ -439,6 +451,9 @@ def test_killed_at_random_moments_a_run_ends_as_if_it_never_had_been(
         enough = len(run.parts(3)) + chosen.randint(2, 12)
         wait_for(job, lambda enough=enough: len(run.parts(3)) >= enough)
         time.sleep(chosen.random() * 0.02)  # somewhere within a part
+        if kill == 1:
+            job.send_signal(signal.SIGSTOP)  # at work for as long as we look
+            check_refused(command, ("embed", "run", "--cache", cache, *options), job.pid)
         job.send_signal(signal.SIGKILL)
         job.communicate()
         assert job.returncode == -signal.SIGKILL
@@ -474,25 +489,6 @@ def test_killed_at_random_moments_a_run_ends_as_if_it_never_had_been(
     assert documents["id"].to_pylist() == [row["id"] for row in rows], "each once, in order"
     assert sorted(after) == sorted(snapshot(tmp_path / "whole" / "run"))
     assert command("verify", "run", "--cache", cache).status == 0
-
-
-def test_two_jobs_on_one_run(
-    tmp_path: Path, tiny_model: Path, write_corpus: Write, some_rows: Rows, start_job: Start, command: Command
-) -> None:
-    cache = tmp_path / "cache"
-    source = write_corpus(some_rows(600, words=100))
-    arguments = ("embed", "run", "--cache", cache, "--source", source, "--model", tiny_model, "--part-size", 2)
-    first = start_job(*arguments, "--quiet")
-    wait_for(first, lambda: len(Run(cache, "run").parts(3)) >= 2)
-    first.send_signal(signal.SIGSTOP)  # at work for as long as we look
-    second = command(*arguments)
-    (record,) = json.loads(command("status", "run", "--cache", cache, "--json").out)
-    assert second.status == 2
-    assert second.err.startswith(f"headscope: Another job is at work on run 'run': process {first.pid} on ")
-    assert second.err.endswith(" UTC. Wait until it has ended.\n")
-    assert second.out == ""
-    assert record["at_work"] is True
-    assert record["steps"]["embed"]["state"] == "running"
 
 
 # A disk that is full
