@@ -181,7 +181,8 @@ def read_placer(run: Run, stage: int, threads: int = 1) -> Placer:
     """
     require(run, run.manifest(), "project")
     table, heads = read_map(run, stage), run.manifest().shape.heads
-    fitted = table["fitted"].to_numpy().reshape(-1, heads)[:, 0]
+    docs = run.vector_docs()
+    fitted = table["fitted"].to_numpy().reshape(-1, heads)[docs, 0]
     normalised = run.manifest().steps["project"].options.get("metric") == "cosine"
     parts, first = [], 0
     for part in run.vectors(stage):
@@ -189,7 +190,8 @@ def read_placer(run: Run, stage: int, threads: int = 1) -> Placer:
         parts.append(rows.reshape(len(rows) * heads, -1))
         first += len(part)
     vectors = np.concatenate(parts)
-    places = np.stack([table["x"].to_numpy(), table["y"].to_numpy()], axis=1)[table["fitted"].to_numpy()]
+    places = np.stack([table["x"].to_numpy(), table["y"].to_numpy()], axis=1).reshape(-1, heads, 2)
+    places = places[docs[fitted]].reshape(-1, 2)
     return Placer.of(unit(vectors) if normalised else vectors, places, threads)
 
 

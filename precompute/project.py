@@ -20,7 +20,7 @@ from precompute.progress import Meter, Progress, Quiet
 from precompute.project_config import ProjectConfig
 from precompute.project_map import Made, MapMaker
 from precompute.project_write import write_map, write_preview
-from precompute.step import Rows, StepRecord, StepResult, add, as_table, embedded, up_to_date
+from precompute.step import Rows, StepRecord, StepResult, add, all_vectors, as_table, embedded, up_to_date
 from precompute.work import working_on
 
 
@@ -38,6 +38,7 @@ def run(config: ProjectConfig, progress: Progress | None = None) -> StepResult:
         paths = [target.map_path(stage, kind) for stage in manifest.stages for kind in kinds]
         if up_to_date(target, manifest, "project", inputs, paths) and not config.again:
             return StepResult(manifest, skipped=True)
+        all_vectors(target, manifest, "project")
         target = work.begin("project")
         manifest = target.manifest()
         try:
