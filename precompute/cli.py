@@ -46,6 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Mistake as mistake:
         _say(mistake.sentences)
         return MISTAKE
+    except BrokenPipeError:  # whoever read it has seen enough: 'status | head'
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
     except KeyboardInterrupt as stop:
         remedy = str(stop) or "Start the same command again to go on where it was."
         print(f"\nheadscope: stopped. {printable(remedy)}", file=sys.stderr)
