@@ -133,7 +133,7 @@ def test_a_page_of_a_run_with_some_vectors_shows_a_document_that_has_none(
     app = open_page(page, run="few", doc=str(gone + 1), panel="1", head="2")
     text = said(app)
     assert not app.error, text
-    if page in ("pages/explore/overview.py", "pages/understand/stages.py"):
+    if page == "pages/explore/overview.py":
         assert "A slim run: it keeps the vectors of 12 of 45 documents" in text
         assert "python -m precompute all few --source … --model … --replace" in text
     missing = {
@@ -163,6 +163,7 @@ def test_the_lab_judges_and_finds_among_those_that_are_kept(open_page: Callable[
     app = open_page("pages/use/retrieval_lab.py", run="few", stage="3")
     assert not app.error, said(app)
     assert AMONG in said(app)
+    assert f"{AMONG} That is easier than among all, of which the figures below are." in said(app)
     docs = Run(cache, "few").vector_docs()
     asked = next(box for box in app.selectbox if box.label == "or take a document as the question")
     assert [int(option.split(" ")[0]) - 1 for option in asked.options] == docs.tolist()

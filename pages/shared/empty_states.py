@@ -142,8 +142,6 @@ _LOST = {
 def slim(manifest: Manifest, run: str) -> None:
     """What a run that keeps some stages only cannot show, and how to come by it; nothing for a run that has all."""
     missing = left_out(manifest)
-    if manifest.is_sampled:
-        _sampled(manifest, run)
     if not missing:
         return
     with st.container(border=True):
@@ -154,7 +152,10 @@ def slim(manifest: Manifest, run: str) -> None:
         st.code(brings_stages(run, manifest), language="bash")
 
 
-def _sampled(manifest: Manifest, run: str) -> None:
+def some_vectors(manifest: Manifest, run: str) -> None:
+    """The same for a run that keeps the vectors of some documents."""
+    if not manifest.is_sampled:
+        return
     with st.container(border=True):
         st.markdown(f":material/layers_clear: **A slim run: it keeps the vectors of {sampled(manifest)}**")
         st.markdown(
