@@ -44,6 +44,11 @@ def label_codes(names: pa.ChunkedArray, topics: Sequence[str]) -> np.ndarray:
     return np.asarray(pc.fill_null(found, -1).to_numpy().astype(np.int64))
 
 
+def own_codes(names: pa.ChunkedArray) -> np.ndarray:
+    """The same where the topics are those that occur, in alphabetical order."""
+    return label_codes(names, sorted(names.drop_null().unique().to_pylist()))
+
+
 def read_topics(run: Run, original: bool = False) -> Topics:
     """The run's topics, or the study's 39 original ones as this run's model sees them."""
     path = run.original_topics_path if original else run.topics_path

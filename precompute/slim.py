@@ -18,7 +18,7 @@ from core.files import remove_file
 from core.manifest import Manifest
 from core.parquet import row_groups
 from core.query_set import read_query_set
-from core.results import labels_of
+from core.results import own_codes
 from core.schema import MAP
 from core.store import Run, digest_of, open_run, write_table
 from core.stored import sampled
@@ -112,8 +112,7 @@ def choose(target: Run, manifest: Manifest, count: int, seed: int) -> np.ndarray
 
     New documents are placed on a map by the vectors that it was fitted on; any others come last.
     """
-    names = target.documents(["topic"])["topic"].to_pylist()
-    labels = labels_of(names, sorted({name for name in names if name is not None}))
+    labels = own_codes(target.documents(["topic"])["topic"])
     queries = read_query_set(target)
     wanted = sorted({doc for docs in queries.relevant for doc in docs}) if queries is not None else []
     left = np.ones(len(labels), dtype=bool)

@@ -12,7 +12,7 @@ from core.head_index import HeadIndex
 from core.judge import Asked, Judge
 from core.query_set import QuerySet, read_query_set
 from core.report import Row
-from core.results import label_codes, read_analysis, read_topics
+from core.results import label_codes, own_codes, read_analysis, read_topics
 from core.retrieval import Seen
 from core.store import Run
 from core.tasks import (
@@ -108,8 +108,7 @@ def _bench(run: Run, version: str, stage: int, task: str, _index: HeadIndex, _do
     manifest = run.manifest()
     names = run.documents(["topic"])["topic"]
     topics = read_topics(run) if manifest.is_done("analyse") else None
-    labels = label_codes(names, topics.names if topics else sorted(names.drop_null().unique().to_pylist()))
-    labels = labels[_docs]
+    labels = (label_codes(names, topics.names) if topics else own_codes(names))[_docs]
     limit = int(manifest.steps["retrieve"].options.get("limit", 250))
     index, found = _index, labels
     if task == QUERY_SET:
