@@ -313,11 +313,6 @@ class Run:
     @contextlib.contextmanager
     def lock(self, shared: bool = False) -> Iterator[None]:
         """Only one job at a time works on a run, or several that share it."""
-        if shared and mirror_at(self.cache) is not None:
-            raise Mistake(
-                "Ranks take turns by locks of a file system, and an object store has none. Give a cache that all of "
-                "them see as a folder, or use --engine ray."
-            )
         with locked(self._lock_path, self.name, shared), leased(self.cache, self.name):
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)

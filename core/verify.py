@@ -14,6 +14,7 @@ from core.errors import Mistake
 from core.manifest import Manifest
 from core.schema import check_schema, documents_schema, heads_schema, read_schema
 from core.store import Run, digest_of, read_part
+from core.verify_failed import check_failed
 from core.verify_labels import check_labels
 from core.verify_results import check_results
 from core.verify_store import check_store
@@ -74,6 +75,7 @@ def _checks(
             if path in paths:
                 digest = digests[number] if number < len(digests) else None
                 yield path, _part_problem(run, manifest, stage, number, docs, digest)
+    yield from check_failed(run, manifest)
     yield from check_labels(run, manifest)
     yield from check_results(run, manifest)
     yield from check_store(run)

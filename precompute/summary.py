@@ -30,6 +30,11 @@ def summary(run: str, result: EmbedResult) -> str:
     counts = step.counts
     if result.skipped:
         return f"{run}: up to date, {manifest.corpus['documents']:,} documents. Nothing to do."
+    if result.led:
+        return (
+            f"{run}: this rank's parts are done; rank 0 finishes the run. Where it is not at work any more, start the "
+            "same command again."
+        )
     if result.left:
         return (
             f"{run}: this rank's parts are done; {result.left:,} are left to the others. The one that ends last "
