@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import json
 import os
 import random
@@ -206,17 +207,27 @@ def planted_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return cache
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _installed_once() -> None:
+    """An AppTest looks through all installed packages for components: more work than most pages are, so once is enough.
+
+    Nothing is installed while tests run; a server of the browser tests looks for itself.
+    """
+    if "streamlit" in sys.modules:  # or no test of this worker opens a page
+        from streamlit.components.v2 import manifest_scanner
+
+        manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)
+
+
 def page_at(cache: Path, page: str, monkeypatch: pytest.MonkeyPatch, patience: float = 60, **address: str) -> AppTest:
     """A page of the app on a cache, at an address, without a browser."""
     from streamlit.testing.v1 import AppTest
 
     monkeypatch.setenv("HEADSCOPE_CACHE", str(cache))
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=patience).run()
-    for name in list(app.query_params):
-        del app.query_params[name]
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=patience).switch_page(page)
     for name, value in address.items():
         app.query_params[name] = value
-    app.switch_page(page).run()
+    app.run()  # the page at once, as by a link: a run of the Overview before it would cost as much again
     assert not app.exception
     return app
 
@@ -363,10 +374,14 @@ def browser() -> Iterator[Browser]:
 
 
 def _patient(make: Callable[..., Any]) -> Callable[..., Any]:
-    """Whatever a test opens waits as long as it takes; Playwright's own half a minute is short on a busy machine."""
+    """Whatever a test opens waits as long as it takes; Playwright's own half a minute is short on a busy machine.
+
+    It is a reader who asked for no motion: the grey bars that shimmer while a page comes are drawn without a graphics
+    card, which took up to half of what it costs to open a page.
+    """
 
     def made(*args: Any, **options: Any) -> Any:
-        opened = make(*args, **options)
+        opened = make(*args, **{"reduced_motion": "reduce", **options})
         opened.set_default_timeout(SLOW)
         return opened
 

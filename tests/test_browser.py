@@ -23,15 +23,6 @@ def titles(page: Page, column: int = 0) -> list[str]:
     return page.locator(".hs-cards").nth(column).locator(".hs-title").all_inner_texts()
 
 
-def test_from_an_empty_cache_to_data_by_one_button(page: Page, serve: Callable[[Path], str], tmp_path: Path) -> None:
-    page.goto(serve(tmp_path / "fresh"))
-    page.get_by_role("button", name="Build the demo").click()
-    expect(page.get_by_text("Building the demo:")).to_be_visible(timeout=SLOW)
-    expect(page.locator(".hs-cards").first).to_be_visible(timeout=8 * SLOW)
-    expect(page.get_by_text("325").first).to_be_visible()
-    expect(page.locator(".hs-cards").first.locator(".hs-title")).to_have_count(6)
-
-
 def test_head_stage_and_document_by_hand_and_the_link_elsewhere(page: Page, browser: Browser, address: str) -> None:
     page.goto(address)
     expect(page.locator(".hs-cards").first).to_be_visible(timeout=SLOW)

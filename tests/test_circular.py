@@ -55,10 +55,9 @@ def opened(cache: Path, page: str, run: str, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("HEADSCOPE_CACHE", str(cache))
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     app.query_params["run"] = run
-    app.run()
     if page != "Overview":
         app.switch_page(PAGES[page])
-        app.run()
+    app.run()
     assert not app.exception
     return app
 

@@ -427,9 +427,9 @@ def test_killed_at_random_moments_a_run_ends_as_if_it_never_had_been(
     command: Command,
     one_thread: None,
 ) -> None:
-    rows = some_rows(720, words=60)
+    rows = some_rows(400, words=60)
     source = write_corpus(rows)
-    expected = 144
+    expected = 80
     options = ("--source", source, "--model", tiny_model, "--part-size", 5)
     cache = tmp_path / "killed"
     run = Run(cache, "run")
@@ -450,7 +450,7 @@ def test_killed_at_random_moments_a_run_ends_as_if_it_never_had_been(
         assert command("verify", "run", "--cache", cache).status == 1, "an unfinished run is not whole"
         if kill == 0:
             before = snapshot(run.folder)
-            write_corpus([*rows[:700], {**rows[700], "text": "another text"}, *rows[701:]])
+            write_corpus([*rows[:390], {**rows[390], "text": "another text"}, *rows[391:]])
             refused = command("embed", "run", "--cache", cache, *options, "--quiet")
             assert refused.status == 2
             assert "holds vectors of other inputs" in refused.err
@@ -461,7 +461,7 @@ def test_killed_at_random_moments_a_run_ends_as_if_it_never_had_been(
     kept = {name: found for name, found in snapshot(run.folder).items() if Path(name).name in staged}
     last = command("embed", "run", "--cache", cache, *options)
     assert last.status == 0
-    (told,) = re.findall(r"\((\d+) of 144 parts were there from before\)", last.err)
+    (told,) = re.findall(r"\((\d+) of 80 parts were there from before\)", last.err)
     assert int(told) == len(staged) > 0
     after = snapshot(run.folder)
     assert all(after[name] == found for name, found in kept.items() if name.startswith("heads"))
@@ -480,7 +480,7 @@ def test_two_jobs_on_one_run(
     tmp_path: Path, tiny_model: Path, write_corpus: Write, some_rows: Rows, start_job: Start, command: Command
 ) -> None:
     cache = tmp_path / "cache"
-    source = write_corpus(some_rows(2_000, words=100))
+    source = write_corpus(some_rows(600, words=100))
     arguments = ("embed", "run", "--cache", cache, "--source", source, "--model", tiny_model, "--part-size", 2)
     first = start_job(*arguments, "--quiet")
     wait_for(first, lambda: len(Run(cache, "run").parts(3)) >= 2)

@@ -95,7 +95,7 @@ def cache(hostile_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_no_address_brings_a_page_down_or_opens_what_is_not_ours(cache: Path) -> None:
     apps = {}
     for page in PAGES:
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).run()
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
         apps[page] = app.switch_page(page).run()
         assert not apps[page].exception
     turns = cycle(PAGES)

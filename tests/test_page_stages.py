@@ -24,8 +24,7 @@ def open_page(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
         for name, value in address.items():
             app.query_params[name] = value
-        app.run()
-        return app.switch_page(f"pages/{page}.py").run() if page else app
+        return (app.switch_page(f"pages/{page}.py") if page else app).run()
 
     return start
 
