@@ -52,6 +52,7 @@ def searched_for() -> dict[str, str]:
         "a common word": known[10],
         "a rare word": known[5_000],
         "the beginning of a word": known[200][:3],
+        "the commonest word's beginning": known[0][:3],
         "two common words": f"{known[0]} {known[1]}",
         "a common and a rare word": f"{known[2]} {known[4_000]}",
         "words joined by dashes": f"{known[10]}-{known[20]}",

@@ -32,18 +32,19 @@ SETTLED = 0.5
 
 
 class Lease:
-    """Taken by making it; ``release`` gives it back."""
+    """Taken by making it; ``release`` gives it back. Of a run, or of one ``rank`` of those that make it together."""
 
-    def __init__(self, mirror: Mirror, name: str) -> None:
-        self._mirror, self._name, self._token = mirror, name, uuid.uuid4().hex
+    def __init__(self, mirror: Mirror, name: str, rank: int | None = None) -> None:
+        self._mirror, self._token, self._object = mirror, uuid.uuid4().hex, _object(name, rank)
+        self._name = name if rank is None else f"{name}' as rank '{rank}"
         self._since = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}"
-        found = _read(mirror, name)
+        found = _read(mirror, self._object)
         # This process has the mirror's own lock: what another one of the same mirror has left is left over.
         if found is not None and found.get("mirror") != mirror.identity and _age(found) < STALE:
             raise self._taken(found)
         self._write()
         time.sleep(SETTLED)
-        found = _read(mirror, name)
+        found = _read(mirror, self._object)
         if found is None or found.get("token") != self._token:
             raise self._taken(found or {})
         self._ended = threading.Event()
@@ -52,7 +53,7 @@ class Lease:
 
     def check(self) -> None:
         """Refuses to go on once another machine has taken the run over."""
-        found = _read(self._mirror, self._name)
+        found = _read(self._mirror, self._object)
         if found is None or found.get("token") != self._token:
             raise Mistake(
                 f"Another job has taken over run '{self._name}'{_said(found or {})}, for this one was not heard of for "
@@ -63,9 +64,9 @@ class Lease:
         self._ended.set()
         self._renewing.join()
         try:
-            found = _read(self._mirror, self._name)
+            found = _read(self._mirror, self._object)
             if found is not None and found.get("token") == self._token:
-                self._mirror.store.delete(_object(self._name))
+                self._mirror.store.delete(self._object)
         except RemoteMistake:  # it runs out by itself
             pass
 
@@ -88,7 +89,7 @@ class Lease:
             "mirror": self._mirror.identity,
             "token": self._token,
         }
-        self._mirror.store.put(_object(self._name), json.dumps(said).encode())
+        self._mirror.store.put(self._object, json.dumps(said).encode())
 
     def _taken(self, found: dict[str, Any]) -> Mistake:
         return Mistake(
@@ -121,17 +122,35 @@ def leased(cache: Path, name: str) -> Iterator[None]:
         mirror.look_again(name)
 
 
-def is_held(mirror: Mirror, name: str) -> bool:
-    found = _read(mirror, name)
+@contextlib.contextmanager
+def rank_leased(mirror: Mirror, name: str, rank: int) -> Iterator[None]:
+    """Holds the lease of one rank, by which the others know that it lives."""
+    lease = Lease(mirror, name, rank)
+    try:
+        yield
+    finally:
+        lease.release()
+
+
+def outwait(mirror: Mirror, name: str, rank: int | None = None) -> None:
+    """Waits until a claim of another machine has run out; not if its holder lives, which is seen when it renews it."""
+    first = found = _read(mirror, _object(name, rank))
+    while first is not None and found == first and first.get("mirror") != mirror.identity and _age(first) < STALE:
+        time.sleep(SETTLED)
+        found = _read(mirror, _object(name, rank))
+
+
+def is_held(mirror: Mirror, name: str, rank: int | None = None) -> bool:
+    found = _read(mirror, _object(name, rank))
     return found is not None and _age(found) < STALE
 
 
-def _object(name: str) -> str:
-    return f".lease-{name}.json"
+def _object(name: str, rank: int | None) -> str:
+    return f".lease-{name}.json" if rank is None else f".rank{rank}-{name}.json"
 
 
 def _read(mirror: Mirror, name: str) -> dict[str, Any] | None:
-    data = mirror.store.get(_object(name))
+    data = mirror.store.get(name)
     try:
         found = json.loads(data) if data is not None else None
     except ValueError:

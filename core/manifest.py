@@ -38,7 +38,10 @@ class Manifest:
     model: Mapping[str, Any]
     """``name, revision, layers, heads, kv_heads, hidden, head_dim, layer, pooling, prompt, query_prompt, …``"""
     vectors: Mapping[str, Any]
-    """``dtype`` (float16, or float32 where that does not hold the values), ``stages``, ``part_size``."""
+    """``dtype`` (float16, or float32 where that does not hold the values), ``stages``, ``part_size``.
+
+    ``documents``, if not all documents have vectors: how many have.
+    """
     corpus: Mapping[str, Any]
     """``source, fingerprint, documents, extra`` (the corpus's own columns and their kinds)."""
     versions: Mapping[str, str]
@@ -54,9 +57,19 @@ class Manifest:
         return tuple(self.vectors["stages"])
 
     @property
+    def with_vectors(self) -> int:
+        """How many documents of the finished run have vectors."""
+        return int(self.vectors.get("documents", self.corpus["documents"]))
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether the vectors of some documents only are kept."""
+        return self.with_vectors < int(self.corpus["documents"])
+
+    @property
     def parts(self) -> int:
         """How many parts a stage of the finished run has."""
-        return -(-int(self.corpus["documents"]) // int(self.vectors["part_size"]))
+        return -(-self.with_vectors // int(self.vectors["part_size"]))
 
     def is_done(self, step: str, fingerprint: str | None = None) -> bool:
         """Whether ``step`` has ended well, and from the inputs of that fingerprint if one is given."""

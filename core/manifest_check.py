@@ -94,6 +94,8 @@ def problem(found: Any) -> str:
             return f"'{name}' is missing"
         if not kind.holds(found[part][key]):
             return f"'{name}' must be {kind.words}"
+    if not _whole(1, max(1, found["corpus"]["documents"])).holds(found["vectors"].get("documents", 1)):
+        return "'vectors.documents' must be a whole number from 1 to 'corpus.documents'"
     return _shape(found["model"], found["vectors"]) or _extra(found["corpus"]) or _steps(found["steps"])
 
 

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from core.mirror import Mirror
 from core.mirror_paths import run_of
 from core.mirror_write import list_here
-from core.remote_files import FILES, MANIFEST, is_listed, local_entries, read_entries, written
+from core.remote_files import FILES, MANIFEST, by_size, is_listed, local_entries, read_entries, written
 from core.remote_store import Entry
 
 _DECIDED = "publishing.json"
@@ -25,7 +25,8 @@ def publish(mirror: Mirror, draft: str) -> None:
     if name in mirror.held:
         mirror.held[name].check()
     entries = local_entries(mirror.folder / draft)
-    there, run = mirror.store.listing(draft), _entries(mirror, name)
+    there = mirror.store.listing(draft)
+    run = _entries(mirror, name) or by_size(mirror.store.listing(name))
     for rest, entry in entries.items():
         if run.get(rest) == entry or (rest in there and there[rest].size == entry.size):
             continue

@@ -15,7 +15,17 @@ from core.mirror import Mirror
 from core.mirror_paths import anew, is_draft_of
 from core.mirror_publish import finish_publishing
 from core.mirror_write import list_here
-from core.remote_files import FILES, MADE_FROM, MANIFEST, heads, is_finished, is_kept_here, local_entries, read_entries
+from core.remote_files import (
+    FILES,
+    MADE_FROM,
+    MANIFEST,
+    by_size,
+    heads,
+    is_finished,
+    is_kept_here,
+    local_entries,
+    read_entries,
+)
 from core.remote_files import written as as_json
 from core.remote_store import Entry, sha256_of
 
@@ -33,8 +43,8 @@ def switch(mirror: Mirror, name: str) -> None:
     mine = Entry(len(manifest), hashlib.sha256(manifest).hexdigest())
     files = mirror.store.get(f"{name}/{FILES}")
     entries = read_entries(files)
-    if files is None:  # the run was copied there by other means: files are known by their size alone
-        entries = {path: Entry(each.size, "") for path, each in mirror.store.listing(name).items()}
+    if files is None:  # the run was copied there by other means
+        entries = by_size(mirror.store.listing(name))
         entries[MANIFEST] = mine
     if entries is None or entries.get(MANIFEST) != mine:  # one of the two is about to be replaced
         mirror.look_again(name)

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
-from core.remote_store import Entry, Store
+from core.remote_store import Entry, Listed, Store
 
 FILES, MANIFEST, MADE_FROM = "files.json", "manifest.json", "made-from.json"
 _AT_ONCE = 16
@@ -45,6 +45,11 @@ def _entries_of(path: Path, *version: int) -> dict[str, Entry]:
 def written(entries: Mapping[str, Entry]) -> bytes:
     found = {path: {"size": each.size, "sha256": each.sha256} for path, each in sorted(entries.items())}
     return (json.dumps({"files": found}, indent=0, ensure_ascii=False) + "\n").encode()
+
+
+def by_size(listing: Mapping[str, Listed]) -> dict[str, Entry]:
+    """The entries of a run without a ``files.json``: files are known by their size alone."""
+    return {path: Entry(each.size, "") for path, each in listing.items()}
 
 
 def is_listed(path: str) -> bool:

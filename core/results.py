@@ -44,6 +44,11 @@ def label_codes(names: pa.ChunkedArray, topics: Sequence[str]) -> np.ndarray:
     return np.asarray(pc.fill_null(found, -1).to_numpy().astype(np.int64))
 
 
+def own_codes(names: pa.ChunkedArray) -> np.ndarray:
+    """The same where the topics are those that occur, in alphabetical order."""
+    return label_codes(names, sorted(names.drop_null().unique().to_pylist()))
+
+
 def read_topics(run: Run, original: bool = False) -> Topics:
     """The run's topics, or the study's 39 original ones as this run's model sees them."""
     path = run.original_topics_path if original else run.topics_path
@@ -181,7 +186,8 @@ def read_placer(run: Run, stage: int, threads: int = 1) -> Placer:
     """
     require(run, run.manifest(), "project")
     table, heads = read_map(run, stage), run.manifest().shape.heads
-    fitted = table["fitted"].to_numpy().reshape(-1, heads)[:, 0]
+    docs = run.vector_docs()
+    fitted = table["fitted"].to_numpy().reshape(-1, heads)[docs, 0]
     normalised = run.manifest().steps["project"].options.get("metric") == "cosine"
     parts, first = [], 0
     for part in run.vectors(stage):
@@ -189,7 +195,8 @@ def read_placer(run: Run, stage: int, threads: int = 1) -> Placer:
         parts.append(rows.reshape(len(rows) * heads, -1))
         first += len(part)
     vectors = np.concatenate(parts)
-    places = np.stack([table["x"].to_numpy(), table["y"].to_numpy()], axis=1)[table["fitted"].to_numpy()]
+    places = np.stack([table["x"].to_numpy(), table["y"].to_numpy()], axis=1).reshape(-1, heads, 2)
+    places = places[docs[fitted]].reshape(-1, 2)
     return Placer.of(unit(vectors) if normalised else vectors, places, threads)
 
 

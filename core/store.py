@@ -216,7 +216,10 @@ class Run:
         return RowLookup(self.inside(self.documents_path), schema, self.rebuild, int(corpus["documents"]))
 
     def vectors(self, stage: int, only: int | None = None) -> Iterator[np.ndarray]:
-        """Rows ``[doc, width]`` of one stage, float16 or float32, a part at a time, in order; or ``only`` one part."""
+        """Rows ``[doc, width]`` of one stage, float16 or float32, a part at a time, in order; or ``only`` one part.
+
+        Row i is of document ``vector_docs()[i]``.
+        """
         manifest = self.manifest()
         check_stage(stage, manifest.stages)
         schema = heads_schema(manifest.shape.width(stage), manifest.vectors["dtype"], manifest.shape.heads)
@@ -225,21 +228,51 @@ class Run:
         # A part that is missing in the middle would give every later document another one's vectors.
         if paths != [self.part_path(stage, number) for number in range(expected)]:
             raise Mistake(f"heads/stage={stage} does not have its {expected} parts. Rebuild it with '{self.rebuild}'.")
-        size, count = int(manifest.vectors["part_size"]), int(manifest.corpus["documents"])
+        size, count = int(manifest.vectors["part_size"]), manifest.with_vectors
         for number, path in enumerate(paths):
             if only not in (None, number):
                 continue
             rows = min(size, count - number * size) if manifest.is_done("embed") else None
             yield read_part(self.inside(path), schema, self.rebuild, rows)
 
+    def vector_docs(self) -> np.ndarray:
+        """The documents that have vectors, in order: all, unless the run keeps those of a sample."""
+        manifest = self.manifest()
+        documents = int(manifest.corpus["documents"])
+        if not manifest.is_sampled:
+            return np.arange(documents)
+        stage = manifest.stages[0]
+        schema = heads_schema(manifest.shape.width(stage), manifest.vectors["dtype"], manifest.shape.heads)
+        paths = (self.inside(self.part_path(stage, number)) for number in range(manifest.parts))
+        parts = [read_columns(path, schema, self.rebuild, None, ["doc"])["doc"].to_numpy() for path in paths]
+        docs = np.concatenate(parts).astype(np.int64)
+        in_order = len(docs) == manifest.with_vectors and (np.diff(docs) > 0).all()
+        if not in_order or docs[0] < 0 or docs[-1] >= documents:
+            raise Mistake(f"heads/stage={stage} names other documents than it may. Rebuild it with '{self.rebuild}'.")
+        return docs
+
     def document_vectors(self, stage: int, doc: int) -> np.ndarray:
         """One document's row ``[width]``: only its part is read."""
-        part, row = divmod(doc, int(self.manifest().vectors["part_size"]))
+        manifest = self.manifest()
+        if manifest.is_sampled:
+            docs = self.vector_docs()
+            row = int(np.searchsorted(docs, doc))
+            if row == len(docs) or docs[row] != doc:
+                raise Mistake(
+                    f"The vectors of document {doc + 1:,} are not kept, those of {len(docs):,} others are. Choose one "
+                    "of these, or embed the corpus anew."
+                )
+        else:
+            row = doc
+        part, row = divmod(row, int(manifest.vectors["part_size"]))
         found: np.ndarray = next(self.vectors(stage, only=part))[row]
         return found
 
     def head_vectors(self, stage: int, head: int) -> np.ndarray:
-        """One head's vectors, ``[doc, dim]`` in float32; ``head`` from 1, or 0 for the full embedding's rows."""
+        """One head's vectors, ``[doc, dim]`` in float32; ``head`` from 1, or 0 for the full embedding's rows.
+
+        Row i is of document ``vector_docs()[i]``.
+        """
         shape = self.manifest().shape
         if head:
             check_head(head, shape.heads)
@@ -280,11 +313,6 @@ class Run:
     @contextlib.contextmanager
     def lock(self, shared: bool = False) -> Iterator[None]:
         """Only one job at a time works on a run, or several that share it."""
-        if shared and mirror_at(self.cache) is not None:
-            raise Mistake(
-                "Ranks take turns by locks of a file system, and an object store has none. Give a cache that all of "
-                "them see as a folder, or use --engine ray."
-            )
         with locked(self._lock_path, self.name, shared), leased(self.cache, self.name):
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)

@@ -17,8 +17,15 @@ _PRECISION = {
 
 
 def stored(manifest: Manifest) -> str:
-    """``stage 3 as int8``: which stages, and as what."""
-    return f"{stages_said(manifest.stages)} as {manifest.vectors['dtype']}"
+    """``stage 3 as int8``: which stages, and as what; and of how many documents, if not of all."""
+    return f"{stages_said(manifest.stages)} as {manifest.vectors['dtype']}" + (
+        f", of {sampled(manifest)}" if manifest.is_sampled else ""
+    )
+
+
+def sampled(manifest: Manifest) -> str:
+    """``20,000 of 1,000,000 documents``: how many have vectors."""
+    return f"{manifest.with_vectors:,} of {int(manifest.corpus['documents']):,} documents"
 
 
 def precision(manifest: Manifest) -> str:

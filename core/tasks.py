@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,6 +91,19 @@ def same_topic_queries(labels: np.ndarray, count: int = QUERIES, seed: int = 0) 
 def topic_match_queries(labels: np.ndarray, count: int = QUERIES, seed: int = 0) -> np.ndarray:
     """Documents that have a topic to be found: ``count`` of them, a sample by topic, in their order."""
     return _sample(np.flatnonzero(labels >= 0), labels, count, seed)
+
+
+def pose_query_set(
+    vectors: np.ndarray, relevant: Sequence[Sequence[int]], aspects: np.ndarray, among: np.ndarray
+) -> Posed:
+    """Queries with ``vectors[query, head, dim]`` over the documents ``among``, whose places count.
+
+    A query that looks for none of them is not posed.
+    """
+    place = {int(doc): at for at, doc in enumerate(among)}
+    found = [tuple(place[doc] for doc in docs if doc in place) for docs in relevant]
+    asked = np.array([query for query, docs in enumerate(found) if docs], dtype=int)
+    return Posed(vectors[asked], tuple(found[query] for query in asked), np.full(len(asked), -1), aspects[asked])
 
 
 def pose_same_topic(docs: np.ndarray, vectors: np.ndarray, labels: np.ndarray, among: np.ndarray) -> Posed:

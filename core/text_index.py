@@ -6,11 +6,12 @@ The index holds words and where they stand, not the texts: those are in document
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 import sqlite3
 import time
 import urllib.parse
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,14 +19,14 @@ import numpy as np
 
 from core.errors import Mistake
 from core.files import replacing
+from core.text_beginnings import SHORTEST_BEGINNING, Branch, branches, pieces
 
 MOST_FOUND = 20_000
 """Documents that one search gives; of a word that most documents have nobody reads all."""
-SHORTEST_BEGINNING = 3
-"""Letters from which on a word's beginning is enough: shorter ones begin a good part of all words."""
-_TABLE = (
-    "CREATE VIRTUAL TABLE words USING fts5(title, text, content='', columnsize=0, "
-    "tokenize='unicode61 remove_diacritics 2')"
+_TOKENS = "tokenize='unicode61 remove_diacritics 2'"
+_TABLE = f"CREATE VIRTUAL TABLE words USING fts5(title, text, content='', columnsize=0, {_TOKENS})"
+_BRANCHES = (
+    "CREATE TABLE branches (beginning TEXT PRIMARY KEY, whole INTEGER NOT NULL, letters TEXT NOT NULL) WITHOUT ROWID"
 )
 _MADE_FROM = "CREATE TABLE made_from (digest TEXT NOT NULL, documents INTEGER NOT NULL)"
 _PARTS = {"words_config", "words_data", "words_idx"}
@@ -75,6 +76,7 @@ def build(path: Path, documents: Iterable[tuple[int, str, str]], digest: str) ->
 
                 connection.executemany("INSERT INTO words(rowid, title, text) VALUES (?, ?, ?)", rows())
                 connection.execute("INSERT INTO words(words) VALUES ('optimize')")
+                _write_branches(connection)
                 connection.execute("INSERT INTO made_from VALUES (?, ?)", (digest, count))
                 connection.execute("COMMIT")
         except sqlite3.OperationalError as error:
@@ -85,6 +87,14 @@ def build(path: Path, documents: Iterable[tuple[int, str, str]], digest: str) ->
                 ) from error
             raise
     return count
+
+
+def _write_branches(connection: sqlite3.Connection) -> None:
+    connection.execute("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab(main, words, row)")
+    connection.execute(_BRANCHES)
+    words = connection.execute("SELECT term, doc FROM temp.vocabulary")
+    rows = ((beginning, branch.whole, branch.letters) for beginning, branch in branches(words))
+    connection.executemany("INSERT INTO branches VALUES (?, ?, ?)", rows)
 
 
 def index_digest(path: Path) -> str | None:
@@ -118,30 +128,54 @@ def find(path: Path, words: str, documents: int, rebuild: str) -> Found:
     What was typed is never read as a query: every word is quoted. Accents and case do not count. ``documents`` is how
     many the run has: others are not believed to be there.
     """
-    asked = query_of(words)
-    if not asked:
-        return Found(np.empty(0, dtype=np.int64))
     try:
         with _opened(path) as connection:
+            asked = query_of(words, _known_branches(connection))
+            if not asked:
+                return Found(np.empty(0, dtype=np.int64))
             found = connection.execute(
                 "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN 0 AND ? LIMIT ?",
                 (asked, documents - 1, MOST_FOUND + 1),
             ).fetchall()
     except (OSError, sqlite3.Error, ValueError) as error:
         raise Mistake(f"{path.name} is missing or damaged. Rebuild it with '{rebuild}'.") from error
-    docs = np.unique(np.array([row[0] for row in found], dtype=np.int64))
+    docs = np.array(sorted({row[0] for row in found}), dtype=np.int64)  # a stranger's file may say one twice
     return Found(docs[:MOST_FOUND], more=len(docs) > MOST_FOUND)
 
 
-def query_of(words: str) -> str:
+def query_of(words: str, branch: Callable[[str], Branch | None]) -> str:
     """What FTS5 is asked for: each word as a quoted phrase, a beginning where that is not too little to go by."""
+    typed = words.replace("\0", " ").encode("utf-8", "replace").decode("utf-8").split()
     asked = []
-    for word in words.replace("\0", " ").encode("utf-8", "replace").decode("utf-8").split():
-        if not any(letter.isalnum() for letter in word):
-            continue  # the index has no words without letters and digits
-        beginning = len(word) >= SHORTEST_BEGINNING and word[-1].isalnum()
-        asked.append('"' + spaced(word).replace('"', '""') + '"' + ("*" if beginning else ""))
+    for word, (*before, last) in _tokens(typed):
+        beginning = len(last) >= SHORTEST_BEGINNING and word[-1].isalnum()
+        ends = pieces(last, branch) if beginning else [(last, False)]
+        if not ends:
+            return ""  # no word begins so
+        phrases = [f'"{" ".join([*before, end])}"' + ("*" if more else "") for end, more in ends]
+        asked.append(phrases[0] if len(phrases) == 1 else f"({' OR '.join(phrases)})")
     return " AND ".join(asked)
+
+
+def _tokens(typed: list[str]) -> Iterator[tuple[str, list[str]]]:
+    """Each word with what it is in the index; words without letters and digits are none there."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(f"CREATE VIRTUAL TABLE typed USING fts5(word, {_TOKENS})")
+        connection.execute("CREATE VIRTUAL TABLE tokens USING fts5vocab(typed, instance)")
+        rows = ((number, spaced(word)) for number, word in enumerate(typed))
+        connection.executemany("INSERT INTO typed(rowid, word) VALUES (?, ?)", rows)
+        found = connection.execute("SELECT doc, term FROM tokens ORDER BY doc, offset").fetchall()
+    for number, group in itertools.groupby(found, key=lambda row: row[0]):
+        yield typed[number], [term for _, term in group]
+
+
+def _known_branches(connection: sqlite3.Connection) -> Callable[[str], Branch | None]:
+    def branch(beginning: str) -> Branch | None:
+        row = connection.execute("SELECT whole, letters FROM branches WHERE beginning = ?", (beginning,)).fetchone()
+        return Branch(bool(row[0]), str(row[1])) if row else None
+
+    there = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'branches'").fetchone()
+    return branch if there else lambda beginning: None  # an older index finds the same, more slowly
 
 
 @contextlib.contextmanager
@@ -156,6 +190,8 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
         end = time.monotonic() + _PATIENCE
         connection.set_progress_handler(lambda: time.monotonic() > end, _STEPS)
         tables = dict(connection.execute("SELECT name, sql FROM sqlite_schema").fetchall())
-        if tables.pop("words", "") != _TABLE or tables.pop("made_from", "") != _MADE_FROM or set(tables) != _PARTS:
+        ours = {"words": _TABLE, "made_from": _MADE_FROM, "branches": _BRANCHES}
+        tables = {"branches": _BRANCHES} | tables  # an older index has none
+        if any(tables.pop(name, "") != sql for name, sql in ours.items()) or set(tables) != _PARTS:
             raise ValueError("other tables than ours")
         yield connection

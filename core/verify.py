@@ -14,6 +14,7 @@ from core.errors import Mistake
 from core.manifest import Manifest
 from core.schema import check_schema, documents_schema, heads_schema, read_schema
 from core.store import Run, digest_of, read_part
+from core.verify_failed import check_failed
 from core.verify_labels import check_labels
 from core.verify_results import check_results
 from core.verify_store import check_store
@@ -50,8 +51,13 @@ def _checks(
         yield None, f"The run '{run.name}' is not finished. Start the same 'embed' command again to go on."
         return
     digests: list[str] = []
+    docs = np.empty(0, dtype=np.int64)
     try:
-        for part in _documents(run, manifest):
+        docs = run.vector_docs()
+    except Mistake as mistake:  # of a part, which is named again below
+        yield None, str(mistake)
+    try:
+        for part in _documents(run, manifest, docs):
             digests.append(digest_of_part(step.fingerprint, part))
         yield run.documents_path, ""
     except Mistake as mistake:
@@ -68,14 +74,15 @@ def _checks(
             path = run.part_path(stage, number)
             if path in paths:
                 digest = digests[number] if number < len(digests) else None
-                yield path, _part_problem(run, manifest, stage, number, digest)
+                yield path, _part_problem(run, manifest, stage, number, docs, digest)
+    yield from check_failed(run, manifest)
     yield from check_labels(run, manifest)
     yield from check_results(run, manifest)
     yield from check_store(run)
 
 
-def _documents(run: Run, manifest: Manifest) -> Iterator[list[tuple[str, str]]]:
-    """The (id, text) pairs of each part, read a part at a time."""
+def _documents(run: Run, manifest: Manifest, docs: np.ndarray) -> Iterator[list[tuple[str, str]]]:
+    """The (id, text) pairs of each part of the documents ``docs``, read a part at a time."""
     path, size, count = run.inside(run.documents_path), manifest.vectors["part_size"], 0
     check_schema(path, read_schema(path, run.rebuild), documents_schema(manifest.corpus["extra"]), run.rebuild)
     pending: list[tuple[str, str]] = []
@@ -84,8 +91,9 @@ def _documents(run: Run, manifest: Manifest) -> Iterator[list[tuple[str, str]]]:
         for batch in file.iter_batches(batch_size=min(size, 10_000)):
             if not np.array_equal(batch["doc"].to_numpy(), np.arange(count, count + len(batch))):
                 raise Mistake(f"documents.parquet is not in order of 'doc'. Rebuild it with '{run.rebuild}'.")
+            own = docs[slice(*np.searchsorted(docs, [count, count + len(batch)]))] - count
             count += len(batch)
-            pending += zip(batch["id"].to_pylist(), batch["text"].to_pylist(), strict=True)
+            pending += zip(*(batch[name].take(pa.array(own)).to_pylist() for name in ("id", "text")), strict=True)
             while len(pending) >= size:
                 yield pending[:size]
                 pending = pending[size:]
@@ -100,7 +108,9 @@ def _documents(run: Run, manifest: Manifest) -> Iterator[list[tuple[str, str]]]:
         )
 
 
-def _part_problem(run: Run, manifest: Manifest, stage: int, number: int, digest: str | None) -> str:
+def _part_problem(
+    run: Run, manifest: Manifest, stage: int, number: int, expected: np.ndarray, digest: str | None
+) -> str:
     path = run.part_path(stage, number)
     name = f"heads/stage={stage}/{path.name}"
     schema = heads_schema(manifest.shape.width(stage), manifest.vectors["dtype"], manifest.shape.heads)
@@ -111,10 +121,11 @@ def _part_problem(run: Run, manifest: Manifest, stage: int, number: int, digest:
         return str(mistake)
     except (OSError, pa.ArrowException):
         return f"{name} is damaged. Rebuild it with '{run.rebuild}'."
-    first = number * manifest.vectors["part_size"]
-    count = min(manifest.vectors["part_size"], manifest.corpus["documents"] - first)
-    if not np.array_equal(docs, np.arange(first, first + count)):
-        return f"{name} does not hold documents {first} to {first + count - 1}. Rebuild it with '{run.rebuild}'."
+    size = int(manifest.vectors["part_size"])
+    own = expected[number * size : (number + 1) * size]
+    if len(expected) and not np.array_equal(docs, own):
+        held = f"its {len(own)} documents from" if manifest.is_sampled else "documents"
+        return f"{name} does not hold {held} {own[0]} to {own[-1]}. Rebuild it with '{run.rebuild}'."
     if not np.isfinite(vectors).all():
         doc = docs[np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0]]
         return f"{name} holds a number that is not finite, in document {doc}. Rebuild it with '{run.rebuild}'."

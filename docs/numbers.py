@@ -35,6 +35,10 @@ PEAKS = {"L4": 121e12, "A100": 312e12, "H100 SXM": 989e12}
 SHARES = (0.3, 0.5)
 PARTS = 1_000
 TOPICS = 25
+POINT = 19
+"""Bytes of a point of a map: document, head, two coordinates, activation, whether it was fitted."""
+SAMPLE = 20_000
+"""Documents that keep their vectors with --store-vectors sample; see precompute.slim."""
 
 
 def measured() -> dict[str, Any]:
@@ -132,8 +136,11 @@ def storage_table() -> str:
         ("three stages, product-quantised, 16 bytes a head", "none: computed only", quantised_bytes(shape, codes=16)),
         ("one stage, product-quantised, 16 bytes a head", "none: computed only", quantised_bytes(shape, [3], 16)),
         (f"similarities to {TOPICS} topics, three stages", "", similarity_bytes(shape, TOPICS)),
+        ("maps of three stages, not compressed", "", 3 * shape.heads * POINT),
     )
     rows = [(name, option, f"{each:,}", f"{each * DOCUMENTS / 1e9:,.0f} GB") for name, option, each in kinds]
+    kept = f"in the end {SAMPLE:,} documents' vectors, three stages, float16"
+    rows.insert(4, (kept, "`--store-vectors sample`", "", f"{vector_bytes(shape) * SAMPLE / 1e9:.1f} GB"))
     text = measured()["tokens"]["bytes"] / measured()["tokens"]["gpt2"] * GPT2_TOKENS
     rows.append(("the texts, not compressed", "", f"{text / DOCUMENTS:,.0f}", f"{text / 1e9:,.0f} GB"))
     return _table(("what", "option", "bytes a document", "sample-10BT"), rows)

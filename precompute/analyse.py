@@ -20,7 +20,7 @@ from core.topics import AUTO, choose_topics
 from precompute.analyse_stage import StageInputs, analyse_stage
 from precompute.fingerprint import fingerprint
 from precompute.progress import Meter, Progress, Quiet
-from precompute.step import StepRecord, StepResult, as_table, embedded, up_to_date, write_joined
+from precompute.step import StepRecord, StepResult, all_vectors, as_table, embedded, up_to_date, write_joined
 from precompute.topic_vectors import TopicModel, topic_tables
 from precompute.work import working_on
 
@@ -63,6 +63,7 @@ def run(config: AnalyseConfig, progress: Progress | None = None) -> StepResult:
             manifest = manifest.with_step("analyse", replace(manifest.steps["analyse"], state="done"))
             target.write_manifest(manifest)
             return StepResult(manifest, skipped=True)
+        all_vectors(target, manifest, "analyse")
         target = work.begin("analyse")
         manifest = target.manifest()
         try:

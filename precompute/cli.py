@@ -14,8 +14,9 @@ from core.errors import Mistake
 from core.labels import ZERO_SHOT
 from core.settings import read_settings, unknown_settings
 from core.store import Run, open_run, trouble_at
+from core.stored import sampled
 from core.terminal import printable, printable_json
-from precompute.options import COLUMNS, DONE, FAILED, MISTAKE, MORE, parser
+from precompute.options import COLUMNS, DONE, FAILED, MISTAKE, MORE, SAMPLE, parser
 from precompute.progress import PROGRESS, Progress
 from precompute.step import StepResult
 from precompute.summary import label_summary, step_summary
@@ -45,6 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Mistake as mistake:
         _say(mistake.sentences)
         return MISTAKE
+    except BrokenPipeError:  # whoever read it has seen enough: 'status | head'
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
     except KeyboardInterrupt as stop:
         remedy = str(stop) or "Start the same command again to go on where it was."
         print(f"\nheadscope: stopped. {printable(remedy)}", file=sys.stderr)
@@ -65,6 +69,8 @@ def _embed(options: argparse.Namespace) -> int:
     from precompute.storage import Storage
     from precompute.summary import gone_summary, summary
 
+    if options.store_vectors is not None:
+        _check_kept(options)
     logging.disable_progress_bar()
     names = ("model", "pooling", "prompt", "query_prompt", "max_tokens", "device", "dtype", "token_budget", "padding")
     config = embed.EmbedConfig(
@@ -98,6 +104,20 @@ def _embed(options: argparse.Namespace) -> int:
         if result.gone and options.command == "embed":
             print(printable(gone_summary(options.run, result)), file=sys.stderr)
     return DONE
+
+
+def _check_kept(options: argparse.Namespace) -> None:
+    """Whether vectors can be kept as asked."""
+    if options.store_vectors == SAMPLE and options.command == "embed":
+        raise Mistake(
+            "Figures and maps are made from all vectors, so that a sample is kept only afterwards. Use 'all' with "
+            "--store-vectors sample, or 'slim' once there are figures and maps."
+        )
+    run = Run(options.cache, options.run)
+    if options.store_vectors != SAMPLE and run.exists() and run.manifest().is_sampled and not options.replace:
+        raise Mistake(
+            f"The run '{options.run}' keeps the vectors of {sampled(run.manifest())}. Add --replace to embed all anew."
+        )
 
 
 def _label(options: argparse.Namespace) -> int:
@@ -255,6 +275,18 @@ def _attention(options: argparse.Namespace) -> int:
     return _told("attention", attention.run(config, _progress(options)), options)
 
 
+def _slim(options: argparse.Namespace) -> int:
+    from precompute import slim
+
+    config = slim.SlimConfig(options.cache, options.run, options.vector_sample, options.analysis_seed)
+    result = slim.run(config, _progress(options))
+    if result.skipped and not result.manifest.is_sampled and not options.quiet:
+        count = int(result.manifest.corpus["documents"])
+        _say([f"{options.run}: has {count:,} documents, and the vectors of all of them are kept."])
+        return DONE
+    return _told("slim", result, options)
+
+
 def _told(step: str, result: StepResult, options: argparse.Namespace) -> int:
     """Says how one of the later steps ended."""
     if not options.quiet:
@@ -284,6 +316,10 @@ def _all(options: argparse.Namespace) -> int:
         for step in STEPS:
             COMMANDS[step](options)
         left_out = [step for step in MORE if step not in options.without and not _made(step, options)]
+        if options.store_vectors == SAMPLE and "retrieve" in left_out:
+            _say([f"{options.run}: all vectors are kept, for 'retrieve' needs them. Start the same command again."])
+        elif options.store_vectors == SAMPLE:
+            _slim(options)
     return MISTAKE if left_out else DONE
 
 
@@ -332,6 +368,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "retrieve": _retrieve,
     "layers": _layers,
     "attention": _attention,
+    "slim": _slim,
     "report": _report,
     "status": _status,
     "verify": _verify,

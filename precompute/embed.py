@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,14 @@ from core.draft import Draft
 from core.embedder import EmbedderConfig, ModelInfo
 from core.errors import Mistake, listed
 from core.files import remove_folder, remove_leftovers
+from core.locate import ModelFiles
 from core.manifest import Manifest, Step, model_record
 from core.mirrors import shown
 from core.store import Run
 from core.stored import stored
 from core.versions import versions
 from precompute.corpus import Columns, Corpus, Filters
-from precompute.engines import ENGINES, Hands, Task
+from precompute.engines import ENGINES, Hands, Task, engine_at, led
 from precompute.fingerprint import fingerprint
 from precompute.finishing import done_by_another, finish, missing
 from precompute.part_spec import Batch, Event, PartDone, PartSpec
@@ -66,6 +68,8 @@ class EmbedResult:
     """All that the run takes on the disk."""
     left: int = 0
     """Parts that others, who share the run, have not finished; the last of them finishes it."""
+    led: bool = False
+    """Rank 0 is to finish the run; this one has made its parts."""
     gone: tuple[str, ...] = ()
     """Steps that the replaced run had, and this one has not yet."""
 
@@ -74,11 +78,13 @@ def run(config: EmbedConfig, progress: Progress | None = None) -> EmbedResult:
     """Embeds a corpus into a run; after an interruption, only what is missing."""
     _check(config)
     progress = progress or Quiet()
-    engine = ENGINES[config.engine]
+    engine = engine_at(config.engine, config.cache)
     source = open_source(config.source)
     model, corpus = config.embedder.locate(), source.fingerprint()
     inputs = _inputs(config, corpus, model.revision)
     run_ = Run(config.cache, config.run)
+    if config.engine == "ranks" and not engine.shared and led.is_follower(run_):
+        return _follow(config, run_, model, inputs, progress)
     with working_on(run_, "embed", engine.shared) as work, engine.enter(run_, inputs):
         found = _look(work, config, inputs, engine.shared)
         if found.done is not None:
@@ -86,17 +92,7 @@ def run(config: EmbedConfig, progress: Progress | None = None) -> EmbedResult:
             manifest = _with_query_prompt(found.target, found.done, config.embedder.query_prompt)
             return EmbedResult(manifest, True, bytes=found.target.bytes(), gone=_gone(found.earlier, manifest))
         target = found.target
-        place = target.kind if isinstance(target, Draft) else None
-        spec = PartSpec(
-            shown(config.cache.absolute()),
-            config.run,
-            place,
-            config.embedder,
-            model.revision,
-            inputs,
-            config.max_failures,
-            storage=config.storage,
-        )
+        spec = _spec(config, target.kind if isinstance(target, Draft) else None, model.revision, inputs)
         reader = Reader(target, Corpus(source, config.columns, config.filters), inputs, config.part_size)
         job = _Job(config, found, reader, source.label, corpus, Meter("embed", progress), engine.shared)
         try:
@@ -108,6 +104,56 @@ def run(config: EmbedConfig, progress: Progress | None = None) -> EmbedResult:
         if result.left:
             work.leave_to_others()
         return replace(result, gone=_gone(found.earlier, result.manifest))
+
+
+def _spec(config: EmbedConfig, draft: str | None, revision: str, inputs: str) -> PartSpec:
+    return PartSpec(
+        shown(config.cache.absolute()),
+        config.run,
+        draft,
+        config.embedder,
+        revision,
+        inputs,
+        config.max_failures,
+        storage=config.storage,
+    )
+
+
+def _follow(config: EmbedConfig, run_: Run, model: ModelFiles, inputs: str, progress: Progress) -> EmbedResult:
+    """The parts of one rank, of a run that rank 0 begins and finishes."""
+    if (before := led.manifest_of(run_)) is not None and before.is_done("embed", inputs):
+        return EmbedResult(before, True, bytes=run_.bytes())
+    meter, kept = Meter("embed", progress), 0
+
+    def tell(event: Event) -> None:
+        nonlocal kept
+        if isinstance(event, PartDone) and event.kept:
+            kept += 1
+            meter.skip(event.documents, None, f"part {event.part + 1} was there already")
+        elif isinstance(event, PartDone):
+            meter.work(event.documents, event.tokens, None)
+        elif isinstance(event, str):
+            meter.say(event)
+
+    try:
+        spec = _spec(config, None, model.revision, inputs)
+        led.follow(run_, spec, model, partial(_refuse_other, config, run_, inputs), tell)
+    finally:
+        progress.close()
+    manifest = run_.manifest()
+    return EmbedResult(manifest, False, kept, run_.bytes(), led=not manifest.is_done("embed", inputs))
+
+
+def _refuse_other(config: EmbedConfig, run_: Run, inputs: str) -> None:
+    """Where rank 0 refuses what is there, so do the others."""
+    before = _before(run_, config.replace, inputs)
+    step = before.steps.get("embed") if before is not None else None
+    if before is None or step is None or step.fingerprint == inputs:
+        return
+    if not config.replace:
+        raise _other_inputs(before, run_.name)
+    if step.state == "done":
+        raise led.not_beside(run_.name)
 
 
 @dataclass(frozen=True)

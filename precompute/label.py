@@ -20,7 +20,7 @@ from precompute.fingerprint import fingerprint
 from precompute.label_config import Desk, Job, LabelConfig, Made
 from precompute.label_sources import SOURCES, Source, own_labels
 from precompute.progress import Meter, Progress, Quiet
-from precompute.step import StepRecord, embedded, outdated, up_to_date
+from precompute.step import StepRecord, all_vectors, embedded, outdated, up_to_date
 from precompute.work import working_on
 
 ALGORITHM = 1
@@ -65,6 +65,7 @@ def run(config: LabelConfig, progress: Progress | None = None, desk: Desk = Desk
         if config.dry_run and not source.costs:
             desk.tell(f"{job.documents:,} documents; {WORDS[name]}: nobody is asked, and nothing is to pay.")
             return LabelResult(manifest, skipped=True)
+        all_vectors(target, manifest, "label")  # before anybody is paid: the figures could not be made again
         try:
             made = source.make(job)
             if made is None:

@@ -30,10 +30,13 @@ from precompute.engines import ENGINES
 from precompute.label_config import Asking
 from precompute.label_sources import SOURCES
 from precompute.progress import PROGRESS
+from precompute.slim import DOCUMENTS
 
 DONE, FAILED, MISTAKE = 0, 1, 2
 MORE = ("retrieve", "layers", "attention")
 """Steps that no other step needs."""
+SAMPLE = "sample"
+"""Of --store-vectors."""
 COLUMNS = ("text", "id", "title", "url", "topic")
 _DEVICE = "cuda, mps, cpu (default: HEADSCOPE_DEVICE, or the best there is)"
 
@@ -60,6 +63,7 @@ def parser() -> argparse.ArgumentParser:
                 _project_options,
                 _retrieve_options,
                 _without,
+                _sample_options,
             ),
         ),
         (
@@ -86,6 +90,7 @@ def parser() -> argparse.ArgumentParser:
             "what every head of every layer looks at, over a sample of documents",
             (_attention_options, _found_again),
         ),
+        ("slim", "keep the vectors of a sample only, once there are figures and maps", (_sample_options, _seed)),
     ):
         command = commands.add_parser(name, help=help_text, description=help_text)
         _common(command)
@@ -393,4 +398,19 @@ def _storage_options(command: argparse.ArgumentParser) -> None:
         choices=STORED_AS,
         default=STORED_AS[0],
         help="what vectors are kept as: int8, with a scale a document and head, takes half of float16 (the default)",
+    )
+    group.add_argument(
+        "--store-vectors",
+        choices=("all", SAMPLE),
+        help="the vectors of all documents (the default), or in the end, when figures and maps are made, of a sample",
+    )
+
+
+def _sample_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--vector-sample",
+        type=int,
+        default=DOCUMENTS,
+        metavar="N",
+        help=f"documents that keep their vectors, by topic, those of the maps first (default: {DOCUMENTS:,})",
     )

@@ -11,7 +11,7 @@ from core.errors import Mistake
 from core.files import remove_folder
 from core.manifest import Manifest
 from core.map_quality import kept_by_chance
-from core.results import labels_of
+from core.results import own_codes
 from core.schema import ANALYSIS
 from core.store import Run, open_run, write_table
 from core.stratify import stratified
@@ -20,7 +20,7 @@ from precompute.progress import Meter, Progress, Quiet
 from precompute.project_config import ProjectConfig
 from precompute.project_map import Made, MapMaker
 from precompute.project_write import write_map, write_preview
-from precompute.step import Rows, StepRecord, StepResult, add, as_table, embedded, up_to_date
+from precompute.step import Rows, StepRecord, StepResult, add, all_vectors, as_table, embedded, up_to_date
 from precompute.work import working_on
 
 
@@ -31,13 +31,13 @@ def run(config: ProjectConfig, progress: Progress | None = None) -> StepResult:
     with working_on(target, "project") as work:
         target = work.at
         manifest = embedded(target)
-        names = target.documents(["topic"])["topic"].to_pylist()
-        labels = labels_of(names, sorted({name for name in names if name is not None}))
+        labels = own_codes(target.documents(["topic"])["topic"])
         inputs = config.inputs(manifest, labels)
         kinds = (False, True) if config.by_head else (False,)
         paths = [target.map_path(stage, kind) for stage in manifest.stages for kind in kinds]
         if up_to_date(target, manifest, "project", inputs, paths) and not config.again:
             return StepResult(manifest, skipped=True)
+        all_vectors(target, manifest, "project")
         target = work.begin("project")
         manifest = target.manifest()
         try:

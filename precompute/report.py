@@ -15,7 +15,7 @@ from core.retrieval_findings import read_retrieval, retrieval_json, retrieval_li
 from core.slices import HEADS, RANDOM
 from core.stages import STAGES
 from core.store import Run, open_run
-from core.stored import brings_stages, left_out, stages_said, stored
+from core.stored import brings_stages, left_out, sampled, stages_said, stored
 from core.topic_match import WITHIN
 from core.topics import merged_into
 
@@ -68,6 +68,8 @@ def _head(run: Run, tables: Tables) -> list[str]:
             f"A slim run: {stages_said(missing)} {'are' if len(missing) > 1 else 'is'} not kept; "
             f"'{brings_stages(run.name, tables.manifest)}' brings {'them' if len(missing) > 1 else 'it'}."
         )
+    if tables.manifest.is_sampled:
+        lines.append(f"A slim run: vectors of {sampled(tables.manifest)} are kept; the figures are of all documents.")
     if tables.manifest.steps["analyse"].options.get("centre"):
         lines.append("Cosines are of vectors centred by the corpus mean (--centre).")
     return lines

@@ -22,7 +22,7 @@ from precompute.fingerprint import fingerprint
 from precompute.progress import Meter, Progress, Quiet
 from precompute.retrieve_queries import query_table, write_queries
 from precompute.retrieve_stage import StageTasks, study_stage
-from precompute.step import StepRecord, StepResult, as_table, embedded, up_to_date, write_joined
+from precompute.step import StepRecord, StepResult, all_vectors, as_table, embedded, up_to_date, write_joined
 from precompute.topic_vectors import TopicModel
 from precompute.work import working_on
 
@@ -80,6 +80,7 @@ def run(config: RetrieveConfig, progress: Progress | None = None) -> StepResult:
         paths = [target.analysis_path(name) for name in TABLES] + ([target.queries_path] if queries else [])
         if up_to_date(target, manifest, "retrieve", inputs, paths) and not config.again:
             return StepResult(manifest, skipped=True)
+        all_vectors(target, manifest, "retrieve")
         target = work.begin("retrieve")
         manifest = target.manifest()
         try:

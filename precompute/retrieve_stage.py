@@ -22,6 +22,7 @@ from core.tasks import (
     TASKS,
     Posed,
     ask,
+    pose_query_set,
     pose_same_topic,
     pose_topic_match,
     queries_that_fit,
@@ -135,11 +136,10 @@ def _posed(
     topics = given.labels[among]
     for task in given.tasks:
         if task == QUERY_SET and queries is not None:
-            place = {int(doc): at for at, doc in enumerate(among)}
-            relevant = tuple(tuple(place[doc] for doc in query.relevant) for query in given.queries)
+            relevant = [query.relevant for query in given.queries]
             aspects = np.array([query.aspects for query in given.queries])
-            vectors = query_vectors(queries, stage, heads)
-            yield task, _Searched(index, Posed(vectors, relevant, np.full(len(relevant), -1), aspects), topics)
+            posed = pose_query_set(query_vectors(queries, stage, heads), relevant, aspects, among)
+            yield task, _Searched(index, posed, topics)
         elif task == SAME_TOPIC:
             vectors = _of(index, among, asking)
             yield task, _Searched(index, pose_same_topic(asking, vectors, given.labels, among), topics)

@@ -17,7 +17,7 @@ from precompute.progress import Meter, Progress, Quiet
 from precompute.step import StepRecord, StepResult, embedded
 from precompute.work import working_on
 
-ALGORITHM = 1
+ALGORITHM = 2
 """Raised whenever the same documents give another index."""
 _AT_ONCE = 256
 """Documents that are read at a time; of a megabyte each they still fit."""

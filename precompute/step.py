@@ -16,6 +16,7 @@ from core.errors import Mistake
 from core.files import remove_leftovers
 from core.manifest import Manifest, Step
 from core.store import Run, write_table
+from core.stored import sampled
 
 Rows = dict[str, Any]
 """A table's columns: lists while its rows are being collected one by one, or arrays."""
@@ -47,12 +48,15 @@ class StepRecord:
         remove_leftovers(run.folder)
         run.write_manifest(self._manifest)
 
-    def finish(self, counts: Mapping[str, int], whole: bool = True) -> StepResult:
-        """``whole=False`` leaves it as one that was stopped: the same command goes on with it."""
+    def finish(self, counts: Mapping[str, int], whole: bool = True, **changed: Any) -> StepResult:
+        """``whole=False`` leaves it as one that was stopped: the same command goes on with it.
+
+        ``changed`` are the manifest's other fields that the step has changed.
+        """
         seconds = round(time.monotonic() - self._began, 3)
         ended: dict[str, Any] = {"state": "done", "finished": now()} if whole else {}
         step = replace(self._manifest.steps[self._name], seconds=seconds, counts=dict(counts), **ended)
-        manifest = self._manifest.with_step(self._name, step)
+        manifest = replace(self._manifest, **changed).with_step(self._name, step)
         self._run.write_manifest(manifest)
         return StepResult(manifest, skipped=False)
 
@@ -65,6 +69,15 @@ def embedded(run: Run) -> Manifest:
             f"The run '{run.name}' has not all its vectors yet. Start its 'embed' command again first, and let it end."
         )
     return manifest
+
+
+def all_vectors(run: Run, manifest: Manifest, step: str) -> None:
+    """Refuses a run that keeps the vectors of a sample, for a step that must see all, or would ask for new figures."""
+    if manifest.is_sampled:
+        raise Mistake(
+            f"The run '{run.name}' keeps the vectors of {sampled(manifest)}, and '{step}' needs those of all. Embed it "
+            f"anew with 'python -m precompute all {run.name} --source … --replace'."
+        )
 
 
 def outdated(manifest: Manifest, step: str) -> Manifest:

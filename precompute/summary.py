@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from core.labels import WORDS
 from core.manifest import Manifest
 from core.presets import PRESETS
-from core.stored import stored
+from core.stored import sampled, stored
 from precompute.progress import clock
 
 if TYPE_CHECKING:
@@ -30,6 +30,11 @@ def summary(run: str, result: EmbedResult) -> str:
     counts = step.counts
     if result.skipped:
         return f"{run}: up to date, {manifest.corpus['documents']:,} documents. Nothing to do."
+    if result.led:
+        return (
+            f"{run}: this rank's parts are done; rank 0 finishes the run. Where it is not at work any more, start the "
+            "same command again."
+        )
     if result.left:
         return (
             f"{run}: this rank's parts are done; {result.left:,} are left to the others. The one that ends last "
@@ -146,6 +151,15 @@ def _looked(run: str, manifest: Manifest) -> str:
     )
 
 
+def _slimmed(run: str, manifest: Manifest) -> str:
+    step = manifest.steps["slim"]
+    before, after = (step.counts[name] / 1e6 for name in ("bytes_before", "bytes"))
+    line = f"{run}: vectors of {sampled(manifest)} kept, {after:,.1f} MB of {before:,.1f} MB. Figures and maps stay."
+    if not manifest.is_done("retrieve"):
+        line += "\n  Heads were not judged ('retrieve'), and cannot be any more."
+    return line
+
+
 _SUMMARIES = {
     "search": _indexed,
     "analyse": _analysed,
@@ -153,4 +167,5 @@ _SUMMARIES = {
     "retrieve": _retrieved,
     "layers": _swept,
     "attention": _looked,
+    "slim": _slimmed,
 }

@@ -46,7 +46,7 @@ def asked() -> list[list[str]]:
 def test_every_option_of_the_recipes_exists() -> None:
     known = commands()
     lines = asked()
-    assert len(lines) == len(SLURM) + 1 + 5
+    assert len(lines) == len(SLURM) + 1 + 6
     for line in lines:
         have = set(known[line[0]]._option_string_actions)
         wanted = {word for word in line if word.startswith("--")}

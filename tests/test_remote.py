@@ -47,7 +47,7 @@ def planted(cache: Path, documents: int = 12, seed: int = 0) -> Run:
     return write_run(cache, "run", SHAPE, lambda stage, first, n: vectors[first : first + n], labels, part_size=5)
 
 
-def test_several_workers_make_one_run_there_and_ranks_are_refused(
+def test_several_workers_make_one_run_there(
     address: str,
     here: Path,
     tmp_path: Path,
@@ -55,15 +55,9 @@ def test_several_workers_make_one_run_there_and_ranks_are_refused(
     write_corpus: Callable[..., Path],
     command: Callable[..., Outcome],
     one_thread: None,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rows = [{"id": f"d{n}", "text": f"{n} {word}"} for n, word in enumerate(("harbour", "violin") * 6)]
     common = ("--source", write_corpus(rows), "--model", tiny_model, "--part-size", 5, "--quiet")
-    for name, value in {"RANK": "0", "WORLD_SIZE": "2"}.items():
-        monkeypatch.setenv(name, value)
-    refused = command("embed", "run", "--cache", address, *common, "--engine", "ranks")
-    assert refused.status == 2
-    assert "an object store has none" in refused.err
     made = command("embed", "run", "--cache", address, *common, "--workers", 2)
     assert (made.status, made.err) == (0, "")
     assert command("embed", "run", "--cache", tmp_path / "plain", *common).status == 0

@@ -1,9 +1,13 @@
-"""Every page on a run that keeps stage 3 alone, as int8: nothing breaks, and what it cannot show is said."""
+"""Every page on a slim run: nothing breaks, and what it cannot show is said.
+
+One keeps stage 3 alone, as int8; the other keeps the vectors of some documents.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,14 +18,18 @@ from conftest import page_at
 from streamlit.testing.v1 import AppTest
 
 from core.embedder import EmbedderConfig
+from core.neighbours import nearest
+from core.store import Run
 from pages.shared import embedding
 from precompute import analyse, attention, layers, project, retrieve
+from precompute import slim as step
 from precompute.analyse import AnalyseConfig
 from precompute.attention_config import AttentionConfig
 from precompute.embed import EmbedConfig, run
 from precompute.layers import LayersConfig
 from precompute.project_config import ProjectConfig
 from precompute.retrieve import RetrieveConfig
+from precompute.slim import SlimConfig
 from precompute.storage import Storage
 from precompute.topic_vectors import TopicModel
 
@@ -37,7 +45,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 def cache(
     tmp_path_factory: pytest.TempPathFactory, tiny_model: Path, some_rows: Callable[..., list[dict[str, Any]]]
 ) -> Path:
-    """The run 'slim' with everything that the job makes, and the run 'whole' with figures of all stages."""
+    """The run 'slim' with everything that the job makes, 'whole' with all stages, and 'few' with 12 vectors."""
     folder = tmp_path_factory.mktemp("slim")
     topics = ("rivers", "engines", "gardens")
     rows = [row | {"title": f"Title {at}", "topic": topics[at % 3]} for at, row in enumerate(some_rows(45))]
@@ -47,8 +55,11 @@ def cache(
     for name, storage in (("slim", Storage((3,), "int8")), ("whole", Storage())):
         run(EmbedConfig(cache, name, str(source), EmbedderConfig(model=str(tiny_model)), storage=storage))
         analyse.run(AnalyseConfig(cache, name, model=how))
-    project.run(ProjectConfig(cache, "slim", iterations=30, threads=1))
-    retrieve.run(RetrieveConfig(cache, "slim", limit=12, model=how))
+    shutil.copytree(cache / "whole", cache / "few")
+    for name in ("slim", "few"):
+        project.run(ProjectConfig(cache, name, iterations=30, threads=1))
+        retrieve.run(RetrieveConfig(cache, name, limit=12, model=how))
+    step.run(SlimConfig(cache, "few", 12))
     layers.run(LayersConfig(cache, "slim", documents=30, model=how))
     attention.run(AttentionConfig(cache, "slim", documents=6, model=how))
     return cache
@@ -109,8 +120,73 @@ def test_a_head_beside_one_of_a_run_that_lacks_the_stage(open_page: Callable[...
     assert "That run has no stage 1." in text
 
 
+AMONG = "Looked for among the 12 of 45 documents whose vectors this run keeps."
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_of_a_run_with_some_vectors_shows_a_document_that_has_none(
+    open_page: Callable[..., AppTest], cache: Path, page: str
+) -> None:
+    """A document without vectors is asked for."""
+    kept = set(Run(cache, "few").vector_docs().tolist())
+    gone = next(doc for doc in range(45) if doc not in kept)
+    app = open_page(page, run="few", doc=str(gone + 1), panel="1", head="2")
+    text = said(app)
+    assert not app.error, text
+    if page == "pages/explore/overview.py":
+        assert "A slim run: it keeps the vectors of 12 of 45 documents" in text
+        assert "python -m precompute all few --source … --model … --replace" in text
+    missing = {
+        "pages/explore/overview.py": "No vectors and no nearest documents",
+        "pages/explore/heat_map.py": "No nearest documents",
+    }
+    if page in missing:
+        said_of_it = f"this run keeps the vectors of 12 of 45 documents, and document {gone + 1} is not among them"
+        assert f"{missing[page]}: {said_of_it}" in text
+
+
+@pytest.mark.parametrize(("stage", "head"), [(1, 2), (3, 4)])
+def test_the_nearest_documents_are_the_nearest_of_those_that_are_kept(
+    open_page: Callable[..., AppTest], cache: Path, stage: int, head: int
+) -> None:
+    whole, docs = Run(cache, "whole"), Run(cache, "few").vector_docs()
+    doc = int(docs[5])
+    vectors = whole.head_vectors(stage, head)
+    found = nearest(vectors[docs], 5, 6)
+    text = said(open_page("pages/explore/overview.py", run="few", doc=str(doc + 1), stage=str(stage), head=str(head)))
+    assert AMONG in text
+    listed = [int(number) for number in re.findall(r"Title (\d+)", text)]
+    assert listed[:7] == [doc, *docs[found.docs]]  # its own card comes first
+
+
+def test_the_lab_judges_and_finds_among_those_that_are_kept(open_page: Callable[..., AppTest], cache: Path) -> None:
+    app = open_page("pages/use/retrieval_lab.py", run="few", stage="3")
+    assert not app.error, said(app)
+    assert AMONG in said(app)
+    assert f"{AMONG} That is easier than among all, of which the figures below are." in said(app)
+    docs = Run(cache, "few").vector_docs()
+    asked = next(box for box in app.selectbox if box.label == "or take a document as the question")
+    assert [int(option.split(" ")[0]) - 1 for option in asked.options] == docs.tolist()
+    results = said(app).split("What they find")[1]
+    assert {int(number) for number in re.findall(r"\d+\. (?:✓ )?Title (\d+)", results)} < set(docs.tolist())
+
+
+def test_a_new_document_is_held_against_those_that_are_kept(open_page: Callable[..., AppTest], cache: Path) -> None:
+    app = _embedded(open_page("pages/use/your_document.py", run="few"))
+    assert said(app).count(AMONG) == 2
+    docs = Run(cache, "few").vector_docs()
+    near = said(app).split("Nearest documents of the corpus")[1]
+    titles = [int(number) for number in re.findall(r"Title (\d+)", near)]
+    assert titles
+    assert set(titles) <= set(docs.tolist())
+
+
 def test_a_new_document_is_embedded_and_placed_at_the_stage_there_is(open_page: Callable[..., AppTest]) -> None:
-    app = open_page("pages/use/your_document.py", run="slim")
+    app = _embedded(open_page("pages/use/your_document.py", run="slim"))
+    assert "This run does not keep stages 1 and 2" in said(app)
+
+
+def _embedded(app: AppTest) -> AppTest:
     app.text_area[0].set_value("harbour violin enzyme")
     next(button for button in app.button if button.label == "Embed").click()
     app.run()
@@ -122,4 +198,4 @@ def test_a_new_document_is_embedded_and_placed_at_the_stage_there_is(open_page: 
         app.run()
     assert "Take it with you" in [heading.value for heading in app.subheader], said(app)
     assert not app.error
-    assert "This run does not keep stages 1 and 2" in said(app)
+    return app

@@ -55,6 +55,8 @@ def found(index: Path, words: str) -> list[int]:
         ("울의", [4]),  # inside a word
         ("state-of-the-art", [0]),
         ("state-of-art", []),
+        ("the-art", [0]),
+        ("the-ar", []),  # two letters, though of a longer word
         ("3.14", [5]),
         ("??", []),
         ("?? harbours", [5]),  # what has neither letters nor digits is left out
@@ -80,7 +82,7 @@ def test_operators_are_words_like_others(index: Path) -> None:
     assert found(index, "quoted OR nowhere") == []
     assert found(index, "quoted AND words") == [5], "'and' is a word of that text"
     assert found(index, "NOT harbour") == []
-    assert query_of('a "b') == '"a" AND """b"'
+    assert query_of('a "b OR', lambda beginning: None) == '"a" AND "b" AND "or"'
 
 
 def test_no_more_are_given_than_may_be_and_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

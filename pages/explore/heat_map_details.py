@@ -11,8 +11,9 @@ from core.stages import STAGES
 from pages.explore.heat_map_choices import NO_TOPIC, View, row_name
 from pages.explore.heat_map_figures import similarity_figure
 from pages.shared.cards import Card, cards, open_card
-from pages.shared.data import RunState, documents, labels, neighbours, own_similarity, topics
+from pages.shared.data import RunState, documents, labels, neighbours, own_similarity, row_of, topics
 from pages.shared.glossary import why
+from pages.shared.kept import among, no_vectors
 from pages.shared.show import cells, figure, theme
 from pages.shared.text import plain, shortened
 from pages.shared.url import decide
@@ -53,12 +54,15 @@ def _document(state: RunState, doc: int, row: int, stage: int) -> None:
             st.caption("This document has no topic from the run's list.")
     where = f"at stage {stage} {STAGES[stage].name}"
     st.markdown(f"##### Nearest in {row_name(row) if row else 'the full embedding'}, {where}")
+    if row_of(state, doc) < 0:
+        no_vectors(state, doc, "nearest documents")
+        return
     found = neighbours(state, stage, row, doc, NEIGHBOURS)
     if not len(found.docs):
         st.caption("There is no other document in this run.")
     pairs = zip(found.docs.tolist(), found.similarity.tolist(), strict=True)
     cards([_card(table.row(other), score) for other, score in pairs])
-    st.caption("By cosine of the two documents. Open one to read it.")
+    st.caption(f"By cosine of the two documents. Open one to read it.{among(state)}")
 
 
 def _by_stage(values: np.ndarray, stages: tuple[int, ...], row: int, stage: int) -> None:

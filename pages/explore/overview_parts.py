@@ -15,8 +15,9 @@ from core.row_lookup import RowLookup
 from core.stored import precision, stored
 from pages.shared.cards import Card, cards, open_card
 from pages.shared.controls import choose_document, choose_head, choose_stage
-from pages.shared.data import RunState, document_vectors, documents, neighbours, runs
+from pages.shared.data import RunState, document_vectors, documents, neighbours, row_of, runs, vector_docs
 from pages.shared.figures import head_vectors_figure
+from pages.shared.kept import among, no_vectors
 from pages.shared.problem import show_problem
 from pages.shared.show import cells, figure, theme
 from pages.shared.text import plain, shortened
@@ -98,7 +99,7 @@ def _one_head(state: RunState) -> None:
     table = documents(state)
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        doc = choose_document(state)
+        doc = choose_document(state, vector_docs(state))
     with right:
         stage = choose_stage(state.manifest)
         head = choose_head(shape.heads)
@@ -106,6 +107,10 @@ def _one_head(state: RunState) -> None:
         return
     with left:
         open_card(_card(table.row(doc), extra))
+    if row_of(state, doc) < 0:
+        with right:
+            no_vectors(state, doc, "vectors and no nearest documents")
+        return
     with right:
         vectors = document_vectors(state, stage, doc)
         figure(
@@ -115,13 +120,14 @@ def _one_head(state: RunState) -> None:
             "Every row is one head's vector for this document; the chosen head is framed.",
             alt=f"The vectors of all heads for document {doc + 1}.",
         )
-    if len(table) > LOOKED_THROUGH and not st.toggle(
+    looked_through = len(vector_docs(state))
+    if looked_through > LOOKED_THROUGH and not st.toggle(
         "Show the nearest documents",
         key="nearest of all",
         persist_state="session",
         help="Off at first in a run this large, for the first time it takes a few seconds.",
     ):
-        st.caption(f"All {len(table):,} documents are compared with this one, head by head.")
+        st.caption(f"{looked_through:,} documents are compared with this one, head by head.")
         return
     in_one, in_all = (neighbours(state, stage, number, doc, NEIGHBOURS) for number in (head, 0))
     left, right = st.columns(2, gap="medium")
@@ -132,7 +138,7 @@ def _one_head(state: RunState) -> None:
     shared = len(set(in_one.docs.tolist()) & set(in_all.docs.tolist()))
     st.caption(
         f"By cosine, at this stage. {shared} of the {len(in_all.docs)} nearest are the same in both. "
-        "Open a document to read it."
+        f"Open a document to read it.{among(state)}"
     )
 
 

@@ -15,7 +15,7 @@ from core.topic_match import WITHIN
 from pages.explore.stages_drawn import stages_drawing
 from pages.shared.circular import circular_mark, circular_notice
 from pages.shared.data import RunState, preview, tables
-from pages.shared.empty_states import not_analysed, not_made, slim
+from pages.shared.empty_states import not_analysed, not_made, slim, some_vectors
 from pages.shared.findings import all_findings
 from pages.shared.glossary import why
 from pages.shared.map_figures import small_maps_table, stage_maps_figure
@@ -43,6 +43,7 @@ def what_heads_are(state: RunState) -> None:
     st.subheader("Three stages", help=why("stage"))
     st.html(stages_drawing(shape, state.manifest.stages))
     slim(state.manifest, state.run.name)
+    some_vectors(state.manifest, state.run.name)
     if state.projected:
         small_maps(state, "small-maps")
         st.page_link("pages/explore/head_map.py", label="Open the head map", icon=":material/arrow_forward:")

@@ -49,10 +49,12 @@ def choose_head(heads: int) -> int:
     return head
 
 
-def choose_document(state: RunState) -> int | None:
+def choose_document(state: RunState, first: np.ndarray | None = None) -> int | None:
+    """Of what is searched for, or of the documents ``first``, which are all unless others are given."""
     table = documents(state)
     words = st.text_input("Find a document", key="find", placeholder="words of a title or text", help=SEARCH_HELP)
-    found = search(state, words) if words.strip() else Found(np.arange(min(len(table), _MOST_OPTIONS)))
+    every = np.arange(len(table)) if first is None else first
+    found = search(state, words) if words.strip() else Found(every[:_MOST_OPTIONS])
     docs = found.docs
     if words.strip():
         say_what_was_searched(state, found)
@@ -61,8 +63,8 @@ def choose_document(state: RunState) -> int | None:
         return None
     linked = st.query_params.get("doc", "")  # a linked document is listed, however far down the corpus it is
     options = docs[:_MOST_OPTIONS].tolist()
-    if not words.strip() and linked.isdecimal() and len(linked) < 10 and _MOST_OPTIONS < int(linked) <= len(table):
-        options.append(int(linked) - 1)
+    if not words.strip() and linked.isdecimal() and len(linked) < 10:
+        options += [int(linked) - 1] if 0 < int(linked) <= len(table) and int(linked) - 1 not in options else []
     count = len(docs) if words.strip() else len(table)
     if count > len(options):
         more = "more than " if found.more else ""
@@ -78,7 +80,7 @@ def choose_document(state: RunState) -> int | None:
             format_func=lambda number: f"{number} · {shortened(titles[number], 120)}",
         )
     )
-    choice_to_url("doc", number, 1)
+    choice_to_url("doc", number, int(every[0]) + 1)
     return number - 1
 
 

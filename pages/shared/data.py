@@ -136,7 +136,7 @@ def search(state: RunState, words: str) -> Found:
 
 
 def head_index(state: RunState, stage: int) -> HeadIndex:
-    """All heads' vectors of all documents, as they are stored."""
+    """All heads' vectors of all documents that have some, as they are stored."""
     return _head_index(state.run, state.version, stage)
 
 
@@ -145,8 +145,20 @@ def document_vectors(state: RunState, stage: int, doc: int) -> np.ndarray:
     return _document_vectors(state.run, state.version, stage, doc)
 
 
+def vector_docs(state: RunState) -> np.ndarray:
+    """The documents that have vectors, in order: row i of ``head_index`` is of the i-th of them."""
+    return _vector_docs(state.run, state.version)
+
+
+def row_of(state: RunState, doc: int) -> int:
+    """Where a document stands among those that have vectors; -1 where it has none, or is none."""
+    docs = vector_docs(state)
+    row = int(np.searchsorted(docs, doc))
+    return row if row < len(docs) and docs[row] == doc else -1
+
+
 def neighbours(state: RunState, stage: int, head: int, doc: int, count: int) -> Neighbours:
-    """The documents nearest to one in a head, or in the full embedding (head 0)."""
+    """The documents nearest to one that has vectors, among all that have, in a head or the full embedding (0)."""
     return _neighbours(state.run, state.version, stage, head, doc, count)
 
 
@@ -233,16 +245,24 @@ def _search(run: Run, version: str, words: str) -> Found:
 @steady(*VECTORS)
 def _head_index(run: Run, version: str, stage: int) -> HeadIndex:
     manifest = run.manifest()
-    docs, width = int(manifest.corpus["documents"]), manifest.shape.width(stage)
+    docs, width = manifest.with_vectors, manifest.shape.width(stage)
     needed = docs * width * (2 if manifest.vectors["dtype"] == "float16" else 4)
     if needed > MOST_VECTORS:
         raise Mistake(
             f"All vectors of stage {stage} would take {needed / 2**30:.1f} GB in memory, and a page may hold "
-            f"{MOST_VECTORS / 2**30:.0f} GB. Embed a sample of the corpus into another run: --sample or --limit."
+            f"{MOST_VECTORS / 2**30:.0f} GB. Keep those of a sample, with 'python -m precompute slim {run.name}'."
         )
     found = HeadIndex.of(run.vectors(stage), manifest.shape.heads, docs)
     for array in (found.vectors, found.lengths):
         array.setflags(write=False)
+    return found
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+@steady(*VECTORS)
+def _vector_docs(run: Run, version: str) -> np.ndarray:
+    found = run.vector_docs()
+    found.setflags(write=False)
     return found
 
 
@@ -256,8 +276,10 @@ def _document_vectors(run: Run, version: str, stage: int, doc: int) -> np.ndarra
 
 @st.cache_resource(max_entries=256, show_spinner=False)
 def _neighbours(run: Run, version: str, stage: int, head: int, doc: int, count: int) -> Neighbours:
-    index = _head_index(run, version, stage)
-    return nearest_by(index.cosines_in(head, index.vectors[doc]), doc, count)
+    index, docs = _head_index(run, version, stage), _vector_docs(run, version)
+    row = int(np.searchsorted(docs, doc))
+    found = nearest_by(index.cosines_in(head, index.vectors[row]), row, count)
+    return Neighbours(docs[found.docs], found.similarity)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the figures …")

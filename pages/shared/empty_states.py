@@ -12,7 +12,7 @@ from core.manifest import Manifest
 from core.settings import is_read_only, read_settings
 from core.stages import STAGES
 from core.store import Run, trouble_at
-from core.stored import brings_stages, left_out, stages_said
+from core.stored import brings_stages, left_out, sampled, stages_said
 from pages.shared.build import current_build, start_build
 from pages.shared.data import RunState, cache_folder
 from pages.shared.problem import show_problem
@@ -149,6 +149,24 @@ def slim(manifest: Manifest, run: str) -> None:
         lines = [f"- stage {stage} {STAGES[stage].name}: {_LOST[stage]}" for stage in missing]
         st.markdown("\n".join(["What it cannot show:", "", *lines, _compared(manifest)]))
         st.caption("Embedding the corpus anew, without --stages, brings all of them; readers keep this run until then:")
+        st.code(brings_stages(run, manifest), language="bash")
+
+
+def some_vectors(manifest: Manifest, run: str) -> None:
+    """The same for a run that keeps the vectors of some documents."""
+    if not manifest.is_sampled:
+        return
+    with st.container(border=True):
+        st.markdown(f":material/layers_clear: **A slim run: it keeps the vectors of {sampled(manifest)}**")
+        st.markdown(
+            "Figures, maps and the heat map are of all documents, made before the other vectors were let go. What it "
+            "cannot show:\n\n"
+            "- the vectors of a document that is not among them, and the documents nearest to it\n"
+            "- a nearest document that is not among them: here, under Your document and in the Retrieval lab they are "
+            "looked for among those that are kept, and so are the queries judged there\n"
+            "- figures for other labels, topics or queries, and other maps: they are made from all vectors"
+        )
+        st.caption("Embedding the corpus anew brings all of them; readers keep this run until then:")
         st.code(brings_stages(run, manifest), language="bash")
 
 

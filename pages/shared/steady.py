@@ -12,11 +12,11 @@ from core.store import Run
 
 Given = ParamSpec("Given")
 Read = TypeVar("Read")
-VECTORS = ("embed",)
+VECTORS = ("embed", "slim")
 DOCUMENTS = ("embed", "label")
-FIGURES = ("embed", "label", "analyse", "project")
+FIGURES = ("embed", "slim", "label", "analyse", "project")
 """The steps that decide vectors, documents, and all that is computed from them."""
-RETRIEVAL = ("embed", "label", "analyse", "retrieve")
+RETRIEVAL = ("embed", "slim", "label", "analyse", "retrieve")
 LAYERS = ("embed", "label", "layers")
 ATTENTION = ("embed", "attention")
 SEARCH = ("embed", "search")

@@ -4,7 +4,7 @@ import streamlit as st
 
 from core.errors import Mistake
 from pages.shared.controls import choose_stage
-from pages.shared.data import RunState
+from pages.shared.data import RunState, row_of
 from pages.shared.empty_states import not_made, ready
 from pages.shared.problem import show_problem
 from pages.shared.sidebar import choose_run
@@ -35,7 +35,7 @@ def lab(state: RunState) -> None:
         st.info("Every head is switched off. Switch at least one on.", icon=":material/toggle_off:")
         return
     shown = Shown(state, stage, task, question, ways, weights, say(state, stage))
-    results_section(shown, seen(state, stage, question.vectors[stage], question.own))
+    results_section(shown, seen(state, stage, question.vectors[stage], row_of(state, question.own)))
     if task is None:
         not_made(state, "retrieve")
     else:

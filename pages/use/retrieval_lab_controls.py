@@ -19,7 +19,7 @@ from core.stages import STAGES
 from core.store import Run
 from core.tasks import TASKS
 from pages.shared.components.head_desk import Desk, head_desk
-from pages.shared.data import RunState, document_vectors, documents, tables
+from pages.shared.data import RunState, document_vectors, documents, tables, vector_docs
 from pages.shared.embedding import asked
 from pages.shared.mix import MOST_LETTERS, format_mix, parse_mix
 from pages.shared.show import theme
@@ -79,21 +79,21 @@ def _of_the_set(found: QuerySet) -> Question:
 def _of_the_corpus(state: RunState, stage: int) -> Question:
     """Without a query set a document asks for others of its topic."""
     table = documents(state)
-    numbers = list(range(1, min(1_000, len(table)) + 1))
-    choice_from_url("query", numbers, 1)
-    titles = table.rows(np.array(numbers) - 1, ["title"])["title"]
+    numbers = (vector_docs(state)[:1_000] + 1).tolist()
+    choice_from_url("query", numbers, numbers[0])
+    titles = dict(zip(numbers, table.rows(np.array(numbers) - 1, ["title"])["title"].to_pylist(), strict=True))
     number = int(
         st.selectbox(
             "or take a document as the question",
             numbers,
             key="query",
-            format_func=lambda number: f"{number} · {shortened(titles[number - 1].as_py(), 140)}",
+            format_func=lambda number: f"{number} · {shortened(titles[number], 140)}",
         )
     )
-    choice_to_url("query", number, 1)
+    choice_to_url("query", number, numbers[0])
     own = number - 1
     vectors = {stage: document_vectors(state, stage, own)}
-    return Question(titles[own].as_py(), vectors, _of_its_topic(state.run, state.documents_version, own), own)
+    return Question(titles[number], vectors, _of_its_topic(state.run, state.documents_version, own), own)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

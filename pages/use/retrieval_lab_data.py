@@ -12,22 +12,22 @@ from core.head_index import HeadIndex
 from core.judge import Asked, Judge
 from core.query_set import QuerySet, read_query_set
 from core.report import Row
-from core.results import label_codes, read_analysis, read_topics
+from core.results import label_codes, own_codes, read_analysis, read_topics
 from core.retrieval import Seen
 from core.store import Run
 from core.tasks import (
     QUERY_SET,
     SAME_TOPIC,
     TOPIC_MATCH,
-    Posed,
     ask,
+    pose_query_set,
     pose_same_topic,
     pose_topic_match,
     queries_that_fit,
     same_topic_queries,
     topic_match_queries,
 )
-from pages.shared.data import RunState, head_index
+from pages.shared.data import RunState, head_index, vector_docs
 from pages.shared.steady import RETRIEVAL, steady
 from pages.use.your_document_corpus import say
 
@@ -66,13 +66,17 @@ def _seen(run: Run, version: str, stage: int, own: int, key: bytes, _index: Head
 
 
 def seen(state: RunState, stage: int, query: np.ndarray, own: int = -1) -> Seen:
-    """What the heads see of ``query[head, dim]``; kept, so that switches do not look again."""
+    """What the heads see of ``query[head, dim]``; kept, so that switches do not look again.
+
+    Its documents, and ``own``, are places among those that have vectors.
+    """
     key = np.ascontiguousarray(query).tobytes()
     return _seen(state.run, state.version, stage, own, key, head_index(state, stage), query)
 
 
 def bench(state: RunState, stage: int, task: str) -> Bench:
-    return _bench(state.run, state.retrieval_version, stage, task, head_index(state, stage))
+    index, docs = head_index(state, stage), vector_docs(state)
+    return _bench(state.run, state.retrieval_version, stage, task, index, docs)
 
 
 def judge(state: RunState, stage: int, task: str, way: str) -> Judge:
@@ -99,17 +103,18 @@ def _rows(run: Run, version: str, name: str) -> list[Row]:
 
 @st.cache_resource(max_entries=3, show_spinner="Every head looks with every query …")
 @steady(*RETRIEVAL)
-def _bench(run: Run, version: str, stage: int, task: str, _index: HeadIndex) -> Bench:
+def _bench(run: Run, version: str, stage: int, task: str, _index: HeadIndex, _docs: np.ndarray) -> Bench:
+    """``_docs`` are the documents that have vectors: what is searched, and who can ask."""
     manifest = run.manifest()
     names = run.documents(["topic"])["topic"]
     topics = read_topics(run) if manifest.is_done("analyse") else None
-    labels = label_codes(names, topics.names if topics else sorted(names.drop_null().unique().to_pylist()))
+    labels = (label_codes(names, topics.names) if topics else own_codes(names))[_docs]
     limit = int(manifest.steps["retrieve"].options.get("limit", 250))
     index, found = _index, labels
     if task == QUERY_SET:
         asked = read_query_set(run)
         assert asked is not None
-        posed = Posed(asked.vectors[stage], asked.relevant, np.full(len(asked.texts), -1), asked.aspects)
+        posed = pose_query_set(asked.vectors[stage], asked.relevant, asked.aspects, _docs)
     elif task == SAME_TOPIC:
         docs = same_topic_queries(labels, limit)
         posed = pose_same_topic(docs, _of(index, docs), labels, np.arange(len(labels)))

@@ -10,9 +10,10 @@ from core.bootstrap import Interval, ratios
 from core.report import Row
 from core.retrieval import DEPTH
 from core.retrieval_metrics import METRICS
-from core.tasks import TASKS
+from core.tasks import TASKS, TOPIC_MATCH
 from pages.shared.figure_table import figure_table, number
 from pages.shared.glossary import why
+from pages.shared.kept import among
 from pages.shared.sections import told
 from pages.shared.show import downloads, figure, theme
 from pages.shared.text import safe
@@ -58,12 +59,20 @@ def metrics_section(shown: Shown) -> None:
     st.caption(
         f"{TASKS[shown.task].sentence} By {judged_by} queries, among the first {places}; 95 % intervals, differences "
         "paired by query. Heads that were chosen by these same queries look better here than they are: the curve "
-        "below is told of queries that had no part in the choice."
+        f"below is told of queries that had no part in the choice.{_among(shown)}"
     )
     downloads("retrieval-metrics", lambda: _table(columns))
     counts = sorted(set(found.aspects.tolist()))
     if len(counts) > 1:
         _by_aspects(shown, found.aspects, counts, {way: values[0] for way, values in measured.items()}, places)
+
+
+def _among(shown: Shown) -> str:
+    """Fewer documents are easier to search: figures of a sample are not those of the corpus."""
+    assert shown.state.manifest is not None
+    if not shown.state.manifest.is_sampled or shown.task == TOPIC_MATCH:
+        return among(shown.state)
+    return f"{among(shown.state)} That is easier than among all, of which the figures below are."
 
 
 def _by_aspects(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import streamlit as st
@@ -9,7 +11,8 @@ import streamlit as st
 from core.retrieval import WAYS, Heads, Ranking, Seen, rank
 from core.row_lookup import RowLookup
 from pages.shared.cards import Card, cards
-from pages.shared.data import documents
+from pages.shared.data import documents, row_of, vector_docs
+from pages.shared.kept import among
 from pages.shared.sections import told
 from pages.shared.show import figure, theme
 from pages.shared.text import drawn, plain, shortened
@@ -26,14 +29,20 @@ def results_section(shown: Shown, seen: Seen) -> None:
     """Both rankings with the heads that are on; nothing but these sums is computed when a switch moves."""
     question = shown.question
     st.subheader("What they find", anchor=False)
-    wanted = len(question.relevant)
+    docs = vector_docs(shown.state)
+    assert shown.state.manifest is not None
+    can_be_found = question.relevant
+    if shown.state.manifest.is_sampled:
+        can_be_found &= frozenset(docs.tolist())
+    wanted = len(can_be_found)
     to_find = f" {wanted} document{'s' if wanted != 1 else ''} should be found, marked ✓." if wanted else ""
-    st.caption(f"For “{asked_for(question)}”.{to_find}")
+    st.caption(f"For “{asked_for(question)}”.{to_find}{among(shown.state)}")
     table = documents(shown.state)
     for column, way, side in zip(st.columns(2, gap="medium"), shown.ways, ("left", "right"), strict=True):
         with column:
             st.markdown(f"##### {plain(way)}", help=WAYS[way].sentence)
-            found = ranked(way, seen, shown.heads, question.own)
+            found = ranked(way, seen, shown.heads, row_of(shown.state, question.own))
+            found = replace(found, docs=docs[found.docs])
             _cards(table, found, question.relevant, shown.weights)
             _votes(table, found, way, side)
 

@@ -38,6 +38,8 @@ def take_away_section(shown: Shown) -> None:
         + ". With `core/apply.py`, which needs nothing but NumPy, vectors of the same model that were made elsewhere "
         "rank as they do here."
     )
+    assert shown.state.manifest is not None
+    sampled = shown.state.manifest.is_sampled
     with st.container(horizontal=True, gap="small"):
         st.download_button(
             "Heads and weights (JSON)",
@@ -49,7 +51,7 @@ def take_away_section(shown: Shown) -> None:
             icon=":material/download:",
         )
         st.download_button(
-            "Pruned vectors of the corpus (Parquet)",
+            f"Pruned vectors of {'the sample' if sampled else 'the corpus'} (Parquet)",
             lambda: pruned_parquet(shown.state, shown.stage, kept),
             "pruned.parquet",
             "application/vnd.apache.parquet",
@@ -73,12 +75,12 @@ def pruned_parquet(state: RunState, stage: int, kept: Kept) -> bytes:
     assert state.manifest is not None
     width = len(kept.weights) * (state.manifest.shape.width(stage) // kept.heads)
     schema = heads_schema(width, "float32").with_metadata({"headscope.kept": kept.to_json()})
-    first = 0
+    docs, first = state.run.vector_docs(), 0
     with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
         for part in state.run.vectors(stage):
             values = pa.array(prune(part, kept).reshape(-1))
             column = pa.FixedSizeListArray.from_arrays(values, type=schema.field("vector").type)
-            docs = pa.array(np.arange(first, first + len(part)), pa.int32())
-            writer.write_table(pa.Table.from_arrays([docs, column], schema=schema))
+            own = pa.array(docs[first : first + len(part)], pa.int32())
+            writer.write_table(pa.Table.from_arrays([own, column], schema=schema))
             first += len(part)
     return stream.getvalue()

@@ -61,12 +61,12 @@ def _pieces(index: HeadIndex) -> Iterator[np.ndarray]:
 @steady(*FIGURES)
 def _yardstick(run: Run, version: str, stage: int, _index: HeadIndex) -> Yardstick:
     manifest, topics = run.manifest(), read_topics(run)
-    heads, docs = manifest.shape.heads, compared_with(_index.docs)
+    heads, docs = manifest.shape.heads, compared_with(int(manifest.corpus["documents"]))
     centred = manifest.steps["analyse"].options.get("centre")
     return Yardstick(
         topics.vectors[stage].reshape(len(topics.names), heads, -1),
         Ranks.of(_chosen(read_similarity(run, stage, len(topics.names)), docs)),
-        Ranks.of([_index.activations[:, docs].T]),
+        Ranks.of([_index.activations[:, compared_with(_index.docs)].T]),
         corpus_mean(_pieces(_index), heads) if centred else None,
     )
 

@@ -9,9 +9,10 @@ import streamlit as st
 
 from core.head_index import largest
 from pages.shared import show
-from pages.shared.data import head_index, places, preview
+from pages.shared.data import head_index, places, preview, vector_docs
 from pages.shared.empty_states import not_made
 from pages.shared.figures import INK, SERIES
+from pages.shared.kept import among
 from pages.shared.map_figures import axis_names, stage_maps_figure
 from pages.shared.sections import told
 from pages.use.your_document_corpus import place
@@ -39,7 +40,7 @@ def map_section(shown: Shown) -> None:
         "on-the-map",
         lambda: _table(placed),
         f"The document's heads by their numbers on the corpus's own maps, which stay as they are; lines lead from head "
-        f"{shown.head} to its {len(ends)} nearest documents in that head.",
+        f"{shown.head} to its {len(ends)} nearest documents in that head.{among(state)}",
         alt="Small maps of the stages with the document's heads.",
     )
 
@@ -59,7 +60,7 @@ def _placed(shown: Shown, stage: int) -> np.ndarray:
 def _near(shown: Shown, stage: int) -> np.ndarray:
     """The nearest documents in the chosen head, nearest first."""
     found = head_index(shown.state, stage).cosines_in(shown.head, shown.vectors(stage))
-    return largest(found, min(NEIGHBOURS, len(found)))
+    return vector_docs(shown.state)[largest(found, min(NEIGHBOURS, len(found)))]
 
 
 def _joined(start: np.ndarray, ends: np.ndarray, axes: dict[str, str], theme: str) -> go.Scattergl:

@@ -9,6 +9,7 @@ from core.row_lookup import RowLookup
 from pages.shared.cards import Card, cards
 from pages.shared.data import documents
 from pages.shared.glossary import why
+from pages.shared.kept import among
 from pages.shared.sections import told
 from pages.use.your_document_sentences import heads_named
 from pages.use.your_document_shown import NEIGHBOURS, Shown
@@ -33,7 +34,7 @@ def neighbours_section(shown: Shown) -> None:
     st.caption(
         "Numbers are cosines. Votes: each head gives its nearest document its weight, the next one half of it, and so "
         "on; a head weighs more the more strongly it speaks and the better it tells documents apart. "
-        "Open a document to read it."
+        f"Open a document to read it.{among(shown.state)}"
     )
 
 

@@ -10,6 +10,7 @@ from core.stages import STAGES
 from pages.explore.heat_map_figures import colour_limit, ink_on
 from pages.shared.data import documents
 from pages.shared.figures import DIVERGING
+from pages.shared.kept import among
 from pages.shared.text import safe, shortened
 from pages.use.your_document_figures import shown_topics
 from pages.use.your_document_sentences import consensus_sentences, heads_named
@@ -108,6 +109,8 @@ def _activation(shown: Shown) -> str:
 def _neighbours(shown: Shown) -> str:
     table, near, ballot = documents(shown.state), shown.nearest, shown.ballot
     parts = ["<h2>Nearest documents of the corpus</h2>"]
+    if said := among(shown.state):
+        parts.append(f"<p>{safe(said.strip())}</p>")
     for row in (0, shown.head):
         parts.append(f"<h3>{row_name(row).capitalize()}</h3>")
         pairs = zip(near.docs[row][:NEIGHBOURS].tolist(), near.similarity[row].tolist(), strict=False)

@@ -10,7 +10,7 @@ import numpy as np
 from core.document_profile import Consensus, Profile, consensus, profile
 from core.head_index import NearestByHead, nearest_by_head
 from core.votes import DEPTH, Ballot, vote
-from pages.shared.data import RunState, head_index, topics
+from pages.shared.data import RunState, head_index, topics, vector_docs
 from pages.shared.embedding import Reading
 from pages.use.your_document_corpus import say, yardstick
 
@@ -55,7 +55,8 @@ class Shown:
     def nearest(self) -> NearestByHead:
         """Of the full embedding and of every head, as many as may vote."""
         found = head_index(self.state, self.stage).cosines(self.vectors(self.stage))
-        return nearest_by_head(found, max(DEPTH, NEIGHBOURS))
+        near = nearest_by_head(found, max(DEPTH, NEIGHBOURS))
+        return NearestByHead(vector_docs(self.state)[near.docs], near.similarity)
 
     @cached_property
     def ballot(self) -> Ballot:

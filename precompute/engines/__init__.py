@@ -1,9 +1,12 @@
 """Who makes the parts of a run: one table, from which ``--engine`` is chosen."""
 
-from precompute.engines import local, on_ray, ranks
+from pathlib import Path
+
+from core.mirrors import mirror_at
+from precompute.engines import led, local, on_ray, ranks
 from precompute.engines.task import Engine, Hands, Task
 
-__all__ = ["ENGINES", "Engine", "Hands", "Task"]
+__all__ = ["ENGINES", "Engine", "Hands", "Task", "engine_at"]
 
 ENGINES: dict[str, Engine] = {
     "local": Engine("this machine, one process a GPU", local.run),
@@ -12,3 +15,9 @@ ENGINES: dict[str, Engine] = {
     ),
     "ray": Engine("a Ray cluster", on_ray.run),
 }
+
+
+def engine_at(name: str, cache: Path) -> Engine:
+    """The engine for a cache; ranks that have no file system in common are led by the first of them."""
+    engine = ENGINES[name]
+    return Engine(engine.help, led.lead, engine.enter) if engine.shared and mirror_at(cache) is not None else engine

@@ -27,10 +27,10 @@ _PATIENCE = 0.5
 
 def run(task: Task, tell: Tell) -> None:
     place = place_of(os.environ)
-    worker = Worker(_on_own_device(task.spec, place), task.files)
+    worker = Worker(on_own_device(task.spec, place), task.files)
     tell(worker.load())
     task.reader.shared_by = place.world
-    for number in _numbers(task.reader, place, tell):
+    for number in numbers(task.reader, place, tell):
         tell(worker.work(number, tell))
 
 
@@ -39,7 +39,7 @@ def enter(run: Run, inputs: str) -> contextlib.AbstractContextManager[None]:
     return run.rank(place_of(os.environ).rank, inputs[:12])
 
 
-def _on_own_device(spec: PartSpec, place: Place) -> PartSpec:
+def on_own_device(spec: PartSpec, place: Place) -> PartSpec:
     """Where a machine's GPUs are seen by all its ranks, each takes its own."""
     if spec.embedder.device not in (None, "cuda"):
         return spec
@@ -49,7 +49,7 @@ def _on_own_device(spec: PartSpec, place: Place) -> PartSpec:
     return spec if gpus < 2 else replace(spec, embedder=replace(spec.embedder, device=f"cuda:{place.local % gpus}"))
 
 
-def _numbers(reader: Reader, place: Place, tell: Tell) -> Iterator[int]:
+def numbers(reader: Reader, place: Place, tell: Tell) -> Iterator[int]:
     """This rank's parts, as they are laid down by whoever reads; the reading is taken over if nobody does."""
     reading, number = _Reading(reader), place.rank
     try:
