@@ -101,6 +101,7 @@ bench: $(VENV)/.installed-dev $(VENV)/.installed-smollm2
 
 bench-maps: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.project
+	$(BIN)/python -m benchmarks.place
 
 bench-figures: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.analyse
