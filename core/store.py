@@ -254,16 +254,12 @@ class Run:
     def document_vectors(self, stage: int, doc: int) -> np.ndarray:
         """One document's row ``[width]``: only its part is read."""
         manifest = self.manifest()
-        if manifest.is_sampled:
-            docs = self.vector_docs()
-            row = int(np.searchsorted(docs, doc))
-            if row == len(docs) or docs[row] != doc:
-                raise Mistake(
-                    f"The vectors of document {doc + 1:,} are not kept, those of {len(docs):,} others are. Choose one "
-                    "of these, or embed the corpus anew."
-                )
-        else:
-            row = doc
+        row = row_among(self.vector_docs(), doc) if manifest.is_sampled else doc
+        if row < 0:
+            raise Mistake(
+                f"The vectors of document {doc + 1:,} are not kept, those of {manifest.with_vectors:,} others are. "
+                "Choose one of these, or embed the corpus anew."
+            )
         part, row = divmod(row, int(manifest.vectors["part_size"]))
         found: np.ndarray = next(self.vectors(stage, only=part))[row]
         return found
@@ -365,6 +361,12 @@ class Run:
             return [path for path in self.cache.iterdir() if pattern.fullmatch(path.name)]
         except OSError:
             return []
+
+
+def row_among(docs: np.ndarray, doc: int) -> int:
+    """Where a document stands among others, ``docs`` in order; -1 where it is not among them."""
+    row = int(np.searchsorted(docs, doc))
+    return row if row < len(docs) and docs[row] == doc else -1
 
 
 def trouble_at(cache: Path) -> str:

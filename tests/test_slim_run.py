@@ -174,6 +174,7 @@ def test_the_lab_judges_and_finds_among_those_that_are_kept(open_page: Callable[
 def test_a_new_document_is_held_against_those_that_are_kept(open_page: Callable[..., AppTest], cache: Path) -> None:
     app = _embedded(open_page("pages/use/your_document.py", run="few"))
     assert said(app).count(AMONG) == 2
+    assert "Percentiles are among the 12 of 45 documents whose vectors this run keeps." in said(app)
     docs = Run(cache, "few").vector_docs()
     near = said(app).split("Nearest documents of the corpus")[1]
     titles = [int(number) for number in re.findall(r"Title (\d+)", near)]

@@ -31,7 +31,7 @@ from core.results import (
 )
 from core.row_lookup import RowLookup
 from core.stages import split_heads
-from core.store import Run, default_cache, open_run, run_names
+from core.store import Run, default_cache, open_run, row_among, run_names
 from core.text_index import Found, find
 from core.text_scan import scan
 from pages.shared.steady import ATTENTION, DOCUMENTS, FIGURES, RETRIEVAL, SEARCH, VECTORS, steady, version_of
@@ -152,9 +152,7 @@ def vector_docs(state: RunState) -> np.ndarray:
 
 def row_of(state: RunState, doc: int) -> int:
     """Where a document stands among those that have vectors; -1 where it has none, or is none."""
-    docs = vector_docs(state)
-    row = int(np.searchsorted(docs, doc))
-    return row if row < len(docs) and docs[row] == doc else -1
+    return row_among(vector_docs(state), doc)
 
 
 def neighbours(state: RunState, stage: int, head: int, doc: int, count: int) -> Neighbours:
@@ -277,7 +275,7 @@ def _document_vectors(run: Run, version: str, stage: int, doc: int) -> np.ndarra
 @st.cache_resource(max_entries=256, show_spinner=False)
 def _neighbours(run: Run, version: str, stage: int, head: int, doc: int, count: int) -> Neighbours:
     index, docs = _head_index(run, version, stage), _vector_docs(run, version)
-    row = int(np.searchsorted(docs, doc))
+    row = row_among(docs, doc)
     found = nearest_by(index.cosines_in(head, index.vectors[row]), row, count)
     return Neighbours(docs[found.docs], found.similarity)
 

@@ -8,12 +8,12 @@ from core.stored import sampled
 from pages.shared.data import RunState
 
 
-def among(state: RunState) -> str:
+def among(state: RunState, what: str = "Looked for") -> str:
     """A sentence on the documents that are looked through, to follow another; empty where they are all."""
     assert state.manifest is not None
     if not state.manifest.is_sampled:
         return ""
-    return f" Looked for among the {sampled(state.manifest)} whose vectors this run keeps."
+    return f" {what} among the {sampled(state.manifest)} whose vectors this run keeps."
 
 
 def no_vectors(state: RunState, doc: int, what: str) -> None:

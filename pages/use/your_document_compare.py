@@ -11,6 +11,7 @@ from core.pairs import pair_cosines
 from pages.shared import show
 from pages.shared.embedding import reading
 from pages.shared.glossary import why
+from pages.shared.kept import among
 from pages.shared.sections import told
 from pages.shared.text import plain, shortened
 from pages.use.your_document_corpus import pairs, yardstick
@@ -65,7 +66,7 @@ def _side_by_side(shown: Shown, other: np.ndarray, name: str) -> None:
     rows = heads if len(heads) < _MOST_ROWS else np.concatenate([heads[: _MOST_ROWS - 4], heads[-3:]])
     order = np.concatenate([[0], rows])
     table = pa.table({"head": np.arange(len(cosines)), "cosine": cosines, "percentile": percentiles})
-    said = "Heads in which the two are least alike come first."
+    said = "Heads in which the two are least alike come first." + among(shown.state, "Percentiles are of pairs")
     if len(rows) < len(heads):
         said += f" The {_MOST_ROWS - 4} least and the 3 most alike of {len(heads)} heads; the data has all."
     show.figure(pair_figure(cosines, usual, order, show.theme()), "two-documents", table, said)

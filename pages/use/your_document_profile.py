@@ -11,6 +11,7 @@ from pages.shared import show
 from pages.shared.empty_states import not_analysed
 from pages.shared.figure_table import figure_table, number
 from pages.shared.glossary import why
+from pages.shared.kept import among
 from pages.shared.sections import told
 from pages.shared.text import plain, safe, shortened
 from pages.shared.url import choice_from_url, choice_to_url
@@ -126,7 +127,8 @@ def activation_section(shown: Shown) -> None:
             "percentile": percentiles,
         }
     )
-    show.figure(activation_figure(found.activation[1:], corpus, shown.head, show.theme()), "activation", table)
+    drawn = activation_figure(found.activation[1:], corpus, shown.head, show.theme())
+    show.figure(drawn, "activation", table, among(shown.state, "Percentiles are").strip())
 
 
 @told
