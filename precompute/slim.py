@@ -108,17 +108,17 @@ def _slim(target: Run, config: SlimConfig, manifest: Manifest, inputs: str, mete
 
 
 def choose(target: Run, manifest: Manifest, count: int, seed: int) -> np.ndarray:
-    """The documents that keep their vectors, in order: what queries look for, then, by topic, what maps were fitted on.
+    """The documents that keep their vectors, in order: what queries look for, what maps were fitted on, any others.
 
-    New documents are placed on a map by the vectors that it was fitted on; any others come last.
+    Of each kind a sample by topic, where not all have room. New documents are placed on a map by the vectors that it
+    was fitted on.
     """
     labels = own_codes(target.documents(["topic"])["topic"])
     queries = read_query_set(target)
-    wanted = sorted({doc for docs in queries.relevant for doc in docs}) if queries is not None else []
-    left = np.ones(len(labels), dtype=bool)
-    chosen = np.asarray(wanted[:count], dtype=np.int64)
-    left[chosen] = False
-    for among in (_fitted(target, manifest), np.ones(len(labels), dtype=bool)):
+    wanted = np.zeros(len(labels), dtype=bool)
+    wanted[[doc for docs in queries.relevant for doc in docs] if queries is not None else []] = True
+    chosen, left = np.empty(0, dtype=np.int64), np.ones(len(labels), dtype=bool)
+    for among in (wanted, _fitted(target, manifest), left):
         able = np.flatnonzero(among & left)
         if len(able) and len(chosen) < count:
             more = able[stratified(labels[able], count - len(chosen), seed)]

@@ -20,6 +20,7 @@ from core.embedder import EmbedderConfig
 from core.errors import Mistake
 from core.manifest import Manifest
 from core.mirrors import mirror_at
+from core.query_set import QuerySet
 from core.results import read_map, read_placer
 from core.shape import ModelShape
 from core.store import Run, write_table
@@ -103,6 +104,17 @@ def test_what_queries_look_for_stays_then_what_the_maps_were_fitted_on_then_othe
     rest = [doc for doc in more.tolist() if doc not in all_fitted]
     assert sorted(doc % 3 for doc in rest) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
     assert slim.choose(run, manifest, DOCUMENTS, 0).tolist() == list(range(DOCUMENTS))
+
+
+def test_of_more_than_have_room_there_is_a_sample_by_topic_and_not_the_first(
+    made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The query set looks for 30 documents, ten of each topic, and nine may stay."""
+    asked = QuerySet(("all",), (tuple(range(30)),), np.array([30]), {})
+    monkeypatch.setattr(slim, "read_query_set", lambda run: asked)
+    few = slim.choose(Run(made, "run"), Run(made, "run").manifest(), 9, 0)
+    assert sorted(doc % 3 for doc in few.tolist()) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert 8 < few.max() < 30
 
 
 def test_vectors_that_stay_are_the_same_and_nothing_else_changes(cache: Path) -> None:
