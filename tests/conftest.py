@@ -24,7 +24,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Locator, Page
     from s3_server import S3Server
     from streamlit.testing.v1 import AppTest
 
@@ -59,6 +59,50 @@ FLAGS = [
     "--enable-unsafe-swiftshader", f"--disable-features={','.join(UNWANTED)}",
 ]  # fmt: skip
 """Of Chromium; ``--enable-unsafe-swiftshader`` is WebGL without a graphics card."""
+WATCH = """
+window.asked = {answered: false, begun: false, last: 0};
+window.WebSocket = class extends WebSocket {
+  constructor(...given) {
+    super(...given);
+    Object.assign(asked, {answered: false, begun: false});
+    this.addEventListener('message', ({data}) => {
+      const bytes = new Uint8Array(data);
+      let at = 0;
+      const number = () => {
+        let value = 0;
+        for (let times = 1; ; times *= 128) {
+          const byte = bytes[at++];
+          value += (byte % 128) * times;
+          if (byte < 128) return value;
+        }
+      };
+      let field = number() >> 3;
+      while (field === 1 || field === 2) {  // hash and metadata
+        const size = number();
+        at += size;
+        field = number() >> 3;
+      }
+      asked.last = performance.now();
+      if (field === 4) asked.begun = true;  // new_session
+      if (field === 6 && number() !== 2) asked.answered = asked.begun;  // script_finished, and not for another run
+    });
+  }
+  send(data) {
+    asked.last = performance.now();
+    if (data[0] === 90) Object.assign(asked, {answered: false, begun: false});  // rerun_script
+    super.send(data);
+  }
+};
+"""
+"""Knows of every run that a page asks for whether it has ended: reads the first bytes of Streamlit's messages.
+The page's own marks say "not running" before the first run, between two runs, and while a request is on its way."""
+SETTLED = """() => {
+  const app = document.querySelector('[data-testid=stApp]');
+  return asked.answered && performance.now() - asked.last > 100
+    && app?.dataset.testScriptState === 'notRunning' && app.dataset.testConnectionState === 'CONNECTED'
+    && document.querySelector('[data-testid=stMain] :is(h1, h2, h3)')
+    && !document.querySelector('[data-stale=true], [data-testid=stSkeleton], [data-testid=stAppSkeleton]');
+}"""
 SLOW = 90_000
 """Milliseconds to wait for something that will come: generous, for a loaded machine; no test asserts a time."""
 
@@ -374,7 +418,9 @@ def browser() -> Iterator[Browser]:
 
 
 def _patient(make: Callable[..., Any]) -> Callable[..., Any]:
-    """Whatever a test opens waits as long as it takes; Playwright's own half a minute is short on a busy machine.
+    """Whatever a test opens waits as long as it takes, and knows when it is settled.
+
+    Playwright's own half a minute is short on a busy machine.
 
     It is a reader who asked for no motion: the grey bars that shimmer while a page comes are drawn without a graphics
     card, which took up to half of what it costs to open a page.
@@ -383,6 +429,7 @@ def _patient(make: Callable[..., Any]) -> Callable[..., Any]:
     def made(*args: Any, **options: Any) -> Any:
         opened = make(*args, **{"reduced_motion": "reduce", **options})
         opened.set_default_timeout(SLOW)
+        opened.add_init_script(WATCH)
         return opened
 
     return made
@@ -453,18 +500,58 @@ def free_port() -> int:
 
 
 def settle(page: Page) -> None:
-    """Waits until the script has run and nothing on the page is from before."""
+    """Waits until all that was asked of the server is answered and drawn.
+
+    The last run has come to its end, the page has a heading, nothing on it is from before, and no part of it is still
+    on its way (each is a grey bar until then).
+
+    What a hand has just done may not have been sent yet: a test still waits for what it asserts.
+    """
+    page.wait_for_function(SETTLED)
+
+
+def eventually(page: Page, check: Callable[[], None]) -> None:
+    """Repeats a check until it holds, for what a locator cannot wait for: a layout is drawn in several passes."""
+    late = time.monotonic() + SLOW / 1000
+    while True:
+        try:
+            return check()
+        except AssertionError:
+            if time.monotonic() > late:
+                raise
+        page.wait_for_timeout(100)
+
+
+def still(locator: Locator) -> dict[str, float]:
+    """Where an element is on the screen, once it stays there: a page scrolls, and its parts come one by one."""
+    found: list[dict[str, float]] = []
+
+    def stays() -> None:
+        before, _ = locator.bounding_box(), locator.page.wait_for_timeout(50)
+        after = locator.bounding_box()
+        assert after is not None
+        assert after == before
+        found.append({name: float(value) for name, value in after.items()})  # type: ignore[arg-type]
+
+    eventually(locator.page, stays)
+    return found[-1]
+
+
+def fits(page: Page, width: int) -> None:
+    """Nothing on the page is wider than the screen."""
     page.wait_for_function(
-        "document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning'"
-        " && !document.querySelector('[data-stale=true]')"
+        "width => Math.max(document.documentElement.scrollWidth,"
+        " document.querySelector('[data-testid=stMain]').scrollWidth) <= width",
+        arg=width,
     )
 
 
-def choose(page: Page, label: str, option: str) -> None:
-    """Takes an option of a select box."""
+def choose(page: Page, label: str, option: str | None) -> None:
+    """Takes an option of a select box, or its last."""
     from playwright.sync_api import TimeoutError as Late
 
-    box, wanted = page.get_by_role("combobox", name=label), page.get_by_role("option", name=option, exact=True)
+    box = page.get_by_role("combobox", name=label)
+    wanted = page.get_by_role("option", name=option, exact=True) if option else page.get_by_role("option").last
     box.scroll_into_view_if_needed()
     settle(page)
     for _ in range(SLOW // 10_000):

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import SLOW, choose, settle
+from conftest import SLOW, choose, eventually, fits, settle
 from playwright.sync_api import Page, expect
 from test_page_attention import planted_attention
 
 from core.store import Run
 
+pytestmark = pytest.mark.browser
 OWN = "The quiet reader listens, and the harbour sleeps."
 
 
@@ -58,15 +59,22 @@ def test_a_cell_a_token_and_a_text_of_one_s_own(page: Page, address: str, log: P
     expect(words).to_contain_text("reader")
     expect(page.locator(".hs-words .hs-from")).to_have_text("[SEP]")
     settle(page)
+
+    def shaded() -> None:
+        assert len(set(shading(page))) > 2
+
+    eventually(page, shaded)
     before = shading(page)
-    assert len(set(before)) > 2
 
     # Another token: other shading, and its number is in the address.
     choose(page, "From token", "4 · reader")  # after [CLS], the, quiet
     expect(page.locator(".hs-words .hs-from")).to_have_text("reader")
     expect(page).to_have_url(re.compile(r"token=4"))
-    settle(page)
-    assert shading(page) != before
+
+    def changed() -> None:
+        assert shading(page) != before
+
+    eventually(page, changed)
 
     # The text itself is neither in the address nor in the log.
     for word in ("quiet", "listens", "harbour"):
@@ -81,4 +89,4 @@ def test_a_document_of_the_corpus_on_a_narrow_screen(page: Page, address: str) -
     expect(page.locator(".hs-words .hs-from")).to_have_count(1)
     expect(page.locator(".js-plotly-plot")).to_have_count(2)
     settle(page)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 420
+    fits(page, 420)

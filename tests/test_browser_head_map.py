@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import SLOW, settle
+from conftest import SLOW, eventually, fits, settle, still
 from playwright.sync_api import Browser, Page, expect
 from test_page_head_map import DOCS, LEFT_HALF, write_mapped
 
@@ -53,7 +53,6 @@ class Traffic:
 def open_map(page: Page, url: str) -> None:
     page.goto(url)
     expect(page.locator("canvas[data-drawn]")).to_be_visible(timeout=SLOW)
-    page.wait_for_function("document.querySelector('[data-testid=stApp]') !== null")
     settle(page)
 
 
@@ -65,14 +64,13 @@ def spot(page: Page, doc: int, head: int) -> tuple[float, float]:
     """Where on the screen a point of stage 1 is, worked out from the layout that was planted."""
     box = page.locator(".box")
     box.scroll_into_view_if_needed()
+    corner = still(box)
     expect(box).to_have_attribute("data-place", re.compile(r"\d"), timeout=SLOW)
     left, top, right, bottom = (float(value) for value in (box.get_attribute("data-place") or "").split())
     x, y = (-10 if head % 2 else 10) + doc * 0.3 - 3, 10.0 if head <= 2 else -10.0
     xs = np.array([-13.0, 10 + (DOCS - 1) * 0.3 - 3])
     span = max(xs[1] - xs[0], 20.0) * 1.04
     across, up = (x - xs.mean()) / span + 0.5, y / span + 0.5
-    corner = box.bounding_box()
-    assert corner is not None
     edge = 1  # the frame of the box
     return corner["x"] + edge + left + across * (right - left), corner["y"] + edge + bottom - up * (bottom - top)
 
@@ -92,7 +90,7 @@ def test_chips_filter_and_colours_change_without_the_server(page: Page, address:
     traffic.clear()
     page.get_by_role("button", name="head 2", exact=True).click()
     shown(page, "heads", "1,3-4")
-    assert page.url.endswith("?heads=1,3-4")
+    page.wait_for_url("**/head_map?heads=1,3-4")
     page.get_by_role("button", name="Invert").click()
     shown(page, "heads", "2")
     page.get_by_role("button", name="group 2").click()
@@ -104,7 +102,7 @@ def test_chips_filter_and_colours_change_without_the_server(page: Page, address:
     expect(page.get_by_role("button", name="engines")).to_be_visible()
     page.get_by_role("button", name="All", exact=True).click()
     shown(page, "heads", "all")
-    assert page.url.endswith("?colour=topic")
+    page.wait_for_url("**/head_map?colour=topic")
     assert traffic.sent == []
 
 
@@ -186,11 +184,11 @@ def test_without_webgl_there_is_an_image_and_a_sentence(browser: Browser, addres
     page = context.new_page()
     open_map(page, address)
     expect(page.get_by_text("This browser has no WebGL")).to_be_visible(timeout=SLOW)
-    colours = page.locator("canvas.flat").evaluate(
+    page.wait_for_function(
         "canvas => new Set(new Uint32Array(canvas.getContext('2d')"
-        ".getImageData(0, 0, canvas.width, canvas.height).data.buffer)).size"
+        ".getImageData(0, 0, canvas.width, canvas.height).data.buffer)).size > 4",
+        arg=page.locator("canvas.flat").element_handle(),
     )
-    assert colours > 4
     page.mouse.click(*spot(page, 7, 3))
     expect(page.get_by_role("heading", name="Document 8")).to_be_visible(timeout=SLOW)
     context.close()
@@ -209,10 +207,13 @@ def test_a_narrow_screen_scrolls_only_downwards(browser: Browser, address: str) 
     context = browser.new_context(viewport={"width": 420, "height": 900}, color_scheme="dark")
     page = context.new_page()
     open_map(page, f"{address}?colour=topic&area={LEFT_HALF}")
-    main = page.locator("[data-testid=stMain]")
-    assert main.evaluate("element => element.scrollWidth - element.clientWidth") <= 0
-    for name in (".head-map", ".box", ".bar", ".side"):
-        box = page.locator(name).bounding_box()
-        assert box is not None
-        assert box["x"] + box["width"] <= 420
+    fits(page, 420)
+
+    def nothing_sticks_out() -> None:
+        for name in (".head-map", ".box", ".bar", ".side"):
+            box = page.locator(name).bounding_box()
+            assert box is not None
+            assert box["x"] + box["width"] <= 420
+
+    eventually(page, nothing_sticks_out)
     context.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import SLOW, settle
+from conftest import SLOW, eventually, settle
 from playwright.sync_api import Locator, Page, expect
 from test_layers import LABELS, MODEL, SHAPE, last_layer, rows
 
@@ -114,15 +114,21 @@ def test_a_link_to_a_cell_of_32_by_32_which_is_legible_and_scrolls_on_a_narrow_s
         page.set_viewport_size({"width": width, "height": 1000})
         inner = "(one) => one.scrollWidth > one.clientWidth + 1"
         page.wait_for_function(f"(one) => ({inner})(one) === {str(scrolls).lower()}", arg=frame.element_handle())
-        assert page.evaluate(
-            "document.documentElement.scrollWidth <= innerWidth"
-        )  # the grid scrolls, the page does not
-        box = cell(grid, 32, 32).bounding_box()
-        assert box is not None
-        assert min(box["width"], box["height"]) >= 22
-        assert grid.locator(".cell").evaluate_all(cut_off) == 0  # every number has room
+        page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")  # the grid scrolls, the page not
+
+        def legible() -> None:
+            box = cell(grid, 32, 32).bounding_box()
+            assert box is not None
+            assert min(box["width"], box["height"]) >= 22
+            assert grid.locator(".cell").evaluate_all(cut_off) == 0  # every number has room
+
+        eventually(page, legible)
     cell(grid, 32, 32).click()  # Playwright scrolls there, as a hand does
     expect(page.get_by_role("heading", name="Layer 32, head 32, at stage 1")).to_be_visible()
-    name = grid.locator(".row .name").last.bounding_box()
-    assert name is not None
-    assert name["x"] >= 0  # the names of the layers have not scrolled away
+
+    def names_are_in_sight() -> None:
+        name = grid.locator(".row .name").last.bounding_box()
+        assert name is not None
+        assert name["x"] >= 0  # the names of the layers have not scrolled away
+
+    eventually(page, names_are_in_sight)

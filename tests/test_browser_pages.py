@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from conftest import SLOW, settle
+from conftest import SLOW, fits, settle
 from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.browser
@@ -48,8 +48,7 @@ def test_a_narrow_screen_reads_every_page_to_its_end(
     page.set_viewport_size({"width": 420, "height": 900})
     expect(page.get_by_role("heading", name=last)).to_be_visible(timeout=SLOW)
     settle(page)
-    wide = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
-    assert wide <= 420
+    fits(page, 420)
     assert not page.get_by_test_id("stException").count()
 
 
