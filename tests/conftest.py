@@ -322,14 +322,23 @@ def command(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
 
 @pytest.fixture
 def start_job() -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Starts ``python -m precompute …`` (or ``python -c script …``) as a process of its own."""
+    """Starts ``python -m precompute …`` (or ``python -c script …``) as a process of its own.
+
+    A ``cold`` one imports all that it needs itself, for tests of what that says or takes.
+    """
+    from warm import WarmPopen
+
     started: list[subprocess.Popen[str]] = []
 
     def start(
-        *arguments: object, script: str | None = None, preexec_fn: Callable[[], None] | None = None
+        *arguments: object,
+        script: str | None = None,
+        cold: bool = sys.platform != "linux",
+        preexec_fn: Callable[[], None] | None = None,
     ) -> subprocess.Popen[str]:
         program = ["-m", "precompute"] if script is None else ["-c", script]
-        process = subprocess.Popen(
+        popen = subprocess.Popen if cold or preexec_fn else WarmPopen
+        process = popen(
             [sys.executable, *program, *(str(argument) for argument in arguments)],
             cwd=ROOT,
             stdin=subprocess.PIPE,

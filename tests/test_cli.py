@@ -67,7 +67,7 @@ def test_help_of_each_command(command: Command, name: str) -> None:
 
 
 def test_as_a_program(start_job: Callable[..., subprocess.Popen[str]], finish: Callable[..., Any]) -> None:
-    outcome = finish(start_job("--help"))
+    outcome = finish(start_job("--help", cold=True))
     assert outcome.status == 0
     assert outcome.out.startswith("usage: python -m precompute")
 
@@ -427,7 +427,7 @@ def test_a_mistake_of_a_real_process(
     """Also what libraries write to standard error behind Python's back would show here."""
     broken = bad_source(write_corpus, "broken")
     arguments = ("--cache", cache, "--model", tiny_model, "--quiet", "--source")
-    bad = finish(start_job("embed", "b", *arguments, broken))
+    bad = finish(start_job("embed", "b", *arguments, broken, cold=True))
     check_mistake(bad, "broken.jsonl line 3 is not valid JSON")
     check_nothing_finished(cache)
 

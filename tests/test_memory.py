@@ -30,7 +30,7 @@ def test_memory_does_not_grow_with_the_corpus(
         rows = [{**row, "note": f"{row['n']:08d}" * 4_000} for row in some_rows(count, words=5)]
         sources.append(write_corpus(rows, f"{count}.jsonl"))
         options = ("--source", sources[-1], "--model", tiny_model, "--part-size", 250, "--quiet")
-        jobs.append(start_job("embed", f"run-{count}", "--cache", tmp_path, *options, script=MEASURED))
+        jobs.append(start_job("embed", f"run-{count}", "--cache", tmp_path, *options, script=MEASURED, cold=True))
     few, many = map(finish, jobs)
     for source in sources:
         source.unlink()  # pytest keeps its folders for a while
@@ -59,7 +59,7 @@ def test_the_analysis_holds_a_part_at_a_time_too(
     tmp_path: Path, start_job: Callable[..., subprocess.Popen[str]], finish: Callable[..., Any]
 ) -> None:
     """Who keeps all vectors of 20,000 documents × 1,024 keeps 80 MB in float32, a quarter of what few take."""
-    jobs = [start_job(count, tmp_path / str(count), script=ANALYSED) for count in (2_000, 20_000)]
+    jobs = [start_job(count, tmp_path / str(count), script=ANALYSED, cold=True) for count in (2_000, 20_000)]
     few, many = map(finish, jobs)
     assert few.status == many.status == 0, few.err + many.err
     assert int(many.out) <= 1.15 * int(few.out)
