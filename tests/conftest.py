@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import functools
 import json
@@ -154,7 +155,7 @@ def demo_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
         run(EmbedConfig(cache, "demo"))
 
-    return _made_once(tmp_path_factory, "demo-cache", make)
+    return made_once(tmp_path_factory, "demo-cache", make)
 
 
 @pytest.fixture(scope="session")
@@ -169,7 +170,7 @@ def analysed_cache(demo_cache: Path, tmp_path_factory: pytest.TempPathFactory) -
         analyse.run(analyse.AnalyseConfig(cache, "demo"))
         project.run(ProjectConfig(cache, "demo", iterations=90))
 
-    return _made_once(tmp_path_factory, "analysed-cache", make)
+    return made_once(tmp_path_factory, "analysed-cache", make)
 
 
 @pytest.fixture(scope="session")
@@ -184,7 +185,7 @@ def retrieved_cache(analysed_cache: Path, tmp_path_factory: pytest.TempPathFacto
         (cache / "queries.jsonl").write_text("\n".join(lines), encoding="utf-8")
         retrieve.run(retrieve.RetrieveConfig(cache, "demo", cache / "queries.jsonl", limit=24))
 
-    return _made_once(tmp_path_factory, "retrieved-cache", make)
+    return made_once(tmp_path_factory, "retrieved-cache", make)
 
 
 @pytest.fixture(scope="session")
@@ -196,10 +197,10 @@ def hostile_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
         write_hostile(cache)
 
-    return _made_once(tmp_path_factory, "hostile-cache", make)
+    return made_once(tmp_path_factory, "hostile-cache", make)
 
 
-def _made_once(temporary: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+def made_once(temporary: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
     """A folder that takes long to make, for all workers together: the first makes it, the others wait."""
     root = temporary.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -453,52 +454,59 @@ def page(browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture(scope="module")
 def serve() -> Iterator[Callable[..., str]]:
-    """Starts the app (or another ``script``) on a cache and returns its address.
+    """Starts the app (or another ``script``) on a cache and returns its address; it ends with the test's file.
 
     ``log`` is a file for what it says; ``flags`` and variables of the ``environment`` are added.
     """
-    started: list[subprocess.Popen[bytes]] = []
+    with contextlib.ExitStack() as running:
+        yield functools.partial(_start_server, running)
 
-    def start(
-        cache: Path,
-        script: str = "app.py",
-        port: int | None = None,
-        log: Path | None = None,
-        flags: tuple[str, ...] = (),
-        **environment: str,
-    ) -> str:
-        port = port or free_port()
-        flags = ("--server.headless=true", f"--server.port={port}", "--server.address=127.0.0.1", *flags)
-        with open(log or os.devnull, "wb") as said:
-            started.append(
-                subprocess.Popen(
-                    [sys.executable, "-m", "streamlit", "run", script, *flags, "--server.fileWatcherType=none"],
-                    cwd=ROOT,
-                    env={**os.environ, "HEADSCOPE_CACHE": str(cache), "PYTHONPATH": str(ROOT), **environment},
-                    stdout=said,
-                    stderr=said,
-                )
-            )
-        address = f"http://127.0.0.1:{port}"
-        for _ in range(900):
-            try:
-                urllib.request.urlopen(f"{address}/_stcore/health", timeout=2).read()
-                break
-            except OSError:
-                time.sleep(0.1)
-        else:
-            raise AssertionError("the app did not start")
-        return address
 
-    yield start
-    for process in started:
-        process.terminate()
-    for process in started:
+@pytest.fixture(scope="session")
+def served() -> Iterator[Callable[[Path], str]]:
+    """The address of the app on a cache that several files look at: one server for all of them."""
+    with contextlib.ExitStack() as running:
+        # On a busy machine the model's threads wait for each other.
+        yield functools.cache(functools.partial(_start_server, running, OMP_NUM_THREADS="1"))
+
+
+def _start_server(
+    running: contextlib.ExitStack,
+    cache: Path,
+    script: str = "app.py",
+    port: int | None = None,
+    log: Path | None = None,
+    flags: tuple[str, ...] = (),
+    **environment: str,
+) -> str:
+    port = port or free_port()
+    flags = ("--server.headless=true", f"--server.port={port}", "--server.address=127.0.0.1", *flags)
+    with open(log or os.devnull, "wb") as said:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "streamlit", "run", script, *flags, "--server.fileWatcherType=none"],
+            cwd=ROOT,
+            env={**os.environ, "HEADSCOPE_CACHE": str(cache), "PYTHONPATH": str(ROOT), **environment},
+            stdout=said,
+            stderr=said,
+        )
+    running.callback(_end_server, process)
+    address = f"http://127.0.0.1:{port}"
+    for _ in range(900):
         try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:  # a page that is still at work, on a machine that has no time for it
-            process.kill()
-            process.wait()
+            urllib.request.urlopen(f"{address}/_stcore/health", timeout=2).read()
+            return address
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError("the app did not start")
+
+
+def _end_server(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:  # a page that is still at work, on a machine that has no time for it
+        process.kill()
+        process.wait()
 
 
 def free_port() -> int:

@@ -14,8 +14,8 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def address(serve: Callable[[Path], str], demo_cache: Path) -> str:
-    return serve(demo_cache)
+def address(served: Callable[[Path], str], retrieved_cache: Path) -> str:
+    return served(retrieved_cache)
 
 
 def titles(page: Page) -> list[str]:

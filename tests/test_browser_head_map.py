@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import SLOW, eventually, fits, settle, still
+from conftest import SLOW, eventually, fits, made_once, settle, still
 from playwright.sync_api import Browser, Page, expect
 from test_page_head_map import DOCS, LEFT_HALF, write_mapped
 
@@ -22,15 +22,18 @@ HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
 
 
 @pytest.fixture(scope="module")
-def address(serve: Callable[..., str], tmp_path_factory: pytest.TempPathFactory) -> str:
-    return serve_mapped(serve, tmp_path_factory.mktemp("mapped"))
+def address(served: Callable[[Path], str], tmp_path_factory: pytest.TempPathFactory) -> str:
+    return serve_mapped(served, tmp_path_factory)
 
 
-def serve_mapped(serve: Callable[..., str], cache: Path) -> str:
+def serve_mapped(served: Callable[[Path], str], temporary: pytest.TempPathFactory) -> str:
     """The address of the Head map of two planted runs, one of them with hostile titles."""
-    write_mapped(cache)
-    write_mapped(cache, "nasty", nasty=True)
-    return f"{serve(cache)}/head_map"
+
+    def make(cache: Path) -> None:
+        write_mapped(cache)
+        write_mapped(cache, "nasty", nasty=True)
+
+    return f"{served(made_once(temporary, 'mapped-cache', make))}/head_map"
 
 
 class Traffic:

@@ -20,8 +20,8 @@ GAP, FULL_GAP = 3, 4
 
 
 @pytest.fixture(scope="module")
-def address(serve: Callable[..., str], analysed_cache: Path) -> str:
-    return f"{serve(analysed_cache)}/heat_map"
+def address(served: Callable[[Path], str], retrieved_cache: Path) -> str:
+    return f"{served(retrieved_cache)}/heat_map"
 
 
 @dataclass(frozen=True)

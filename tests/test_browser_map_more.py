@@ -21,8 +21,8 @@ FOOT = 34
 
 
 @pytest.fixture(scope="module")
-def address(serve: Callable[..., str], tmp_path_factory: pytest.TempPathFactory) -> str:
-    return serve_mapped(serve, tmp_path_factory.mktemp("mapped"))
+def address(served: Callable[[Path], str], tmp_path_factory: pytest.TempPathFactory) -> str:
+    return serve_mapped(served, tmp_path_factory)
 
 
 @pytest.fixture

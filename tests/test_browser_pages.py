@@ -15,8 +15,8 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def address(serve: Callable[[Path], str], analysed_cache: Path) -> str:
-    return serve(analysed_cache)
+def address(served: Callable[[Path], str], retrieved_cache: Path) -> str:
+    return served(retrieved_cache)
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def address(serve: Callable[[Path], str], retrieved_cache: Path) -> str:
-    return serve(retrieved_cache)
+def address(served: Callable[[Path], str], retrieved_cache: Path) -> str:
+    return served(retrieved_cache)
 
 
 def titles(page: Page) -> Locator:

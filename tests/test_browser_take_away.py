@@ -16,8 +16,8 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def address(serve: Callable[[Path], str], analysed_cache: Path) -> str:
-    return serve(analysed_cache)
+def address(served: Callable[[Path], str], retrieved_cache: Path) -> str:
+    return served(retrieved_cache)
 
 
 def test_the_link_that_is_copied_opens_the_same_view_for_somebody_else(browser: Browser, address: str) -> None:

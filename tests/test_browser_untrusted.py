@@ -53,8 +53,8 @@ FOUND = """() => {
 
 
 @pytest.fixture(scope="module")
-def address(serve: Callable[[Path], str], hostile_cache: Path) -> str:
-    return serve(hostile_cache)
+def address(served: Callable[[Path], str], hostile_cache: Path) -> str:
+    return served(hostile_cache)
 
 
 def test_nothing_of_a_hostile_corpus_is_obeyed_on_any_page(page: Page, address: str) -> None:

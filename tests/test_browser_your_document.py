@@ -6,7 +6,7 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import docx
@@ -27,10 +27,8 @@ EVIL = "<script>window.ran = 1</script><img src=x onerror='window.ran = 1'>"
 
 
 @pytest.fixture(scope="module")
-def address(serve: Callable[[Path], str], analysed_cache: Path) -> Iterator[str]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OMP_NUM_THREADS", "1")  # on a busy machine threads wait for each other
-        yield serve(analysed_cache)
+def address(served: Callable[[Path], str], retrieved_cache: Path) -> str:
+    return served(retrieved_cache)
 
 
 @pytest.fixture
