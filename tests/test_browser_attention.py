@@ -14,7 +14,6 @@ from test_page_attention import planted_attention
 
 from core.store import Run
 
-pytestmark = pytest.mark.browser
 OWN = "The quiet reader listens, and the harbour sleeps."
 
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from conftest import SLOW
 from playwright.sync_api import Page, expect
-
-pytestmark = pytest.mark.browser
 
 
 def test_from_an_empty_cache_to_data_by_one_button(page: Page, serve: Callable[[Path], str], tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from conftest import SLOW, eventually, fits, made_once, settle, still
 from playwright.sync_api import Browser, Page, expect
 from test_page_head_map import DOCS, LEFT_HALF, write_mapped
 
-pytestmark = pytest.mark.browser
 NO_WEBGL = """
 const before = HTMLCanvasElement.prototype.getContext;
 HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {

@@ -14,7 +14,6 @@ import pytest
 from conftest import SLOW, Fingers, eventually, fits, settle, still
 from playwright.sync_api import Browser, Locator, Page, expect
 
-pytestmark = pytest.mark.browser
 GAP, FULL_GAP = 3, 4
 """Pixels between blocks, and under the full embedding's row."""
 

@@ -18,7 +18,7 @@ from core.store import Run
 from precompute import layers
 from precompute.layers import LayersConfig
 
-pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("one_thread")]
+pytestmark = pytest.mark.usefixtures("one_thread")
 WIDE = ModelShape(layers=32, heads=32, kv_heads=8, hidden=64, head_dim=2)
 
 

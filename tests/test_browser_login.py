@@ -15,7 +15,6 @@ import pytest
 from conftest import ROOT, SLOW, eventually, free_port, settle
 from playwright.sync_api import Page, expect
 
-pytestmark = pytest.mark.browser
 EXPLORE, UNDERSTAND = ("", "head_map", "heat_map", "head_profile"), ("stages", "topics", "layers", "attention")
 PAGES = (*EXPLORE, *UNDERSTAND, "your_document", "retrieval_lab")
 COOKIE_SECRET, CLIENT_SECRET = "0123456789abcdef" * 4, "a-secret-that-no-log-may-show"

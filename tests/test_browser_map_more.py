@@ -15,7 +15,6 @@ from playwright.sync_api import Browser, Page, expect
 from test_browser_head_map import NO_WEBGL, open_map, serve_mapped, shown, spot
 from test_page_head_map import DOCS
 
-pytestmark = pytest.mark.browser
 FOOT = 34
 """Pixels of the caption under a picture."""
 

@@ -11,8 +11,6 @@ import pytest
 from conftest import SLOW, fits, settle
 from playwright.sync_api import Page, expect
 
-pytestmark = pytest.mark.browser
-
 
 @pytest.fixture(scope="module")
 def address(served: Callable[[Path], str], retrieved_cache: Path) -> str:

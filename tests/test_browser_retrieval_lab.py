@@ -15,8 +15,6 @@ from core.apply import Kept, prune, read_kept
 from core.query_set import read_query_set
 from core.store import Run
 
-pytestmark = pytest.mark.browser
-
 
 @pytest.fixture(scope="module")
 def address(served: Callable[[Path], str], retrieved_cache: Path) -> str:

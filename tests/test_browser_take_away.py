@@ -12,8 +12,6 @@ from conftest import SLOW, settle
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
-pytestmark = pytest.mark.browser
-
 
 @pytest.fixture(scope="module")
 def address(served: Callable[[Path], str], retrieved_cache: Path) -> str:

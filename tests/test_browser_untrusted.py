@@ -12,8 +12,6 @@ from conftest import SLOW, settle
 from hostile import ELSEWHERE
 from playwright.sync_api import Page, expect
 
-pytestmark = pytest.mark.browser
-
 PAGES = {
     "/": "Headscope",
     "/head_map?doc=1&area=1_1.1_9998.1_9998.9998_1.9998": "Head map",

@@ -20,7 +20,6 @@ from pypdf import PdfWriter
 from core.results import read_topics
 from core.store import Run
 
-pytestmark = pytest.mark.browser
 SENTENCE = "The council voted to close the harbour road to lorries after a petition of four hundred residents"
 LAST = "Take it with you"
 EVIL = "<script>window.ran = 1</script><img src=x onerror='window.ran = 1'>"

@@ -14,7 +14,6 @@ from playwright.sync_api import Page, expect
 
 from pages.shared import metrics
 
-pytestmark = pytest.mark.browser
 SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z]+="[^"\\\n]*",?)*)\})? (\S+)')
 
 
