@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 LOOP = "while True: pass"
 
@@ -20,7 +21,9 @@ def main() -> int:
     parser.add_argument("--loops", type=int, default=os.cpu_count())
     parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()
-    tests = [sys.executable, "-m", "pytest", "-m", "browser", "-n", str(given.workers), "--dist", "loadfile"]
+    files = [path for path in Path(__file__).parent.glob("test_*.py") if "playwright" in path.read_text()]
+    chosen = ["-m", "browser", "-n", given.workers, "--dist", "loadfile", *sorted(files)]
+    tests = [sys.executable, "-m", "pytest", *map(str, chosen)]
     loops = [subprocess.Popen([sys.executable, "-c", LOOP]) for _ in range(given.loops)]
     try:
         for turn in range(1, given.times + 1):

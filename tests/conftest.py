@@ -65,7 +65,6 @@ window.asked = {answered: false, begun: false, last: 0};
 window.WebSocket = class extends WebSocket {
   constructor(...given) {
     super(...given);
-    Object.assign(asked, {answered: false, begun: false});
     this.addEventListener('message', ({data}) => {
       const bytes = new Uint8Array(data);
       let at = 0;
