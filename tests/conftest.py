@@ -116,10 +116,19 @@ MARKS = {
     },
 }  # fmt: skip
 """Fixtures that mark every test that uses them, itself or by another one."""
+LONGEST = (
+    "browser_your_document", "browser_map_more", "browser_heat_map", "browser_login", "browser_untrusted", "dockerfile",
+    "browser_pages", "browser_demo", "browser_head_map", "browser", "browser_attention", "browser_retrieval_lab",
+    "browser_layers", "browser_take_away", "metrics", "load", "memory", "hub", "engines_ray", "real_models", "embed",
+    "page_heat_map", "analyse", "faults", "remote", "engines", "cli",
+)  # fmt: skip
+"""Files that take long, the longest first: a worker that began one in the end would be waited for by the others."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses by the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {f"test_{name}": place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.stem, len(places)))
     for item in items:
         for mark, fixtures in MARKS.items():
             if fixtures & set(getattr(item, "fixturenames", ())):
