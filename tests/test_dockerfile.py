@@ -16,7 +16,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import sysconfig
@@ -27,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from conftest import free_port
 from dockerfile import Instruction, environment, ignore_patterns, is_ignored, stages
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -166,9 +166,7 @@ class Container:
 @pytest.fixture(scope="module")
 def container(image: Image) -> Iterator[Container]:
     """The image's CMD, as its USER."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [word.replace("8501", str(port)).replace("0.0.0.0", "127.0.0.1") for word in only("app", "CMD").words()]
     process = subprocess.Popen(
         [*as_user(only("app", "USER").rest), *command],
