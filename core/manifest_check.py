@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any
 
 from core.pooling import POOLINGS
@@ -13,7 +15,10 @@ from core.shape import ModelShape
 
 MOST_BYTES = 16 * 2**20
 """Of manifest.json; the largest honest ones list some hundred topics."""
+MOST_FILES = 100_000
+"""That have a checksum."""
 _MOST_DEEP, _MOST_ENTRIES, _LONGEST = 8, 100_000, 100_000
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _STATES = ("running", "done", "outdated")
 _ANALYSED = ("topics", "labelled", "unlabelled", "label_not_a_topic")
 
@@ -86,7 +91,10 @@ def problem(found: Any) -> str:
     for part in ("model", "vectors", "corpus", "versions", "steps"):
         if not isinstance(found.get(part), dict):
             return f"'{part}' is no object"
-    if not _is_modest(found):
+    files = found.get("files", {})
+    if not isinstance(files, dict) or len(files) > MOST_FILES or not all(map(_is_file, files, files.values())):
+        return "'files' must be a SHA-256 for each path"
+    if not _is_modest({key: value for key, value in found.items() if key != "files"}):
         return "it is nested too deep, too long, or has texts that are none"
     for name, kind in _FIELDS.items():
         part, key = name.split(".")
@@ -97,6 +105,13 @@ def problem(found: Any) -> str:
     if not _whole(1, max(1, found["corpus"]["documents"])).holds(found["vectors"].get("documents", 1)):
         return "'vectors.documents' must be a whole number from 1 to 'corpus.documents'"
     return _shape(found["model"], found["vectors"]) or _extra(found["corpus"]) or _steps(found["steps"])
+
+
+def _is_file(path: str, digest: Any) -> bool:
+    """Whether it is a path in the run's folder, and what can be its SHA-256."""
+    parts = PurePosixPath(path).parts
+    inside = bool(parts) and len(path) <= 1_000 and "\0" not in path and not {"/", ".."} & set(parts)
+    return inside and isinstance(digest, str) and bool(_SHA256.fullmatch(digest))
 
 
 def _is_modest(found: Any, deep: int = 0) -> bool:

@@ -417,7 +417,7 @@ def digest_of(path: Path) -> str | None:
     """What a Parquet file says it was made from; None where there is no whole file."""
     found = footer_of(path)
     metadata = found.metadata or {} if found is not None else {}
-    return metadata[DIGEST].decode() if DIGEST in metadata else None
+    return metadata[DIGEST].decode("utf-8", "replace") if DIGEST in metadata else None
 
 
 def footer_of(path: Path) -> pq.FileMetaData | None:
