@@ -81,6 +81,15 @@ _STEP: dict[str, Kind] = {
     "seconds": Kind("a number", lambda value: type(value) in (int, float) and math.isfinite(value) and value >= 0),
     "options": Kind("an object", lambda value: isinstance(value, dict)),
 }
+_OPTIONS: dict[str, Kind] = {
+    "limit": _whole(1, 2**53),
+    "label_source": _or_nothing(_text(_LONGEST)),
+    "source": _text(_LONGEST),
+    "model": _or_nothing(_text(_LONGEST)),
+    "metric": _text(40),
+    "topics": Kind("a list of texts", lambda value: isinstance(value, list) and all(map(_text(_LONGEST).holds, value))),
+}
+"""Those that pages and later steps go by."""
 _COUNT = _whole(0, 2**53)
 
 
@@ -156,6 +165,9 @@ def _steps(steps: dict[str, Any]) -> str:
         for key, kind in _STEP.items():
             if key in step and not kind.holds(step[key]):
                 return f"'steps.{name}.{key}' must be {kind.words}"
+        for key, kind in _OPTIONS.items():
+            if key in (options := step.get("options", {})) and not kind.holds(options[key]):
+                return f"'steps.{name}.options.{key}' must be {kind.words}"
         counts = step.get("counts", {})
         if not isinstance(counts, dict) or not all(map(_COUNT.holds, counts.values())):
             return f"'steps.{name}.counts' must be whole numbers"

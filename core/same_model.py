@@ -7,7 +7,7 @@ from pathlib import Path
 
 from core.embedder import Embedder, EmbedderConfig
 from core.errors import Mistake
-from core.locate import ModelFiles, default_models_dir
+from core.locate import ModelFiles, default_models_dir, locate_for_run
 from core.manifest import Manifest
 from core.presets import PRESETS
 
@@ -52,13 +52,8 @@ def make_available(name: str) -> str:
 
 def _config(manifest: Manifest, where: Whereabouts) -> EmbedderConfig:
     record = manifest.model
-    name = where.model or str(record["name"])
-    models = where.models_dir or default_models_dir()
-    # A local folder is recorded by its last part alone, for a manifest holds no path of a machine.
-    if not where.model and name not in PRESETS and "/" not in name and (models / name).is_dir():
-        name = str(models / name)
     return EmbedderConfig(
-        model=name,
+        model=where.model or str(record["name"]),
         layers=(record["layer"],),
         pooling=record["pooling"],
         prompt=record["prompt"],
@@ -72,7 +67,10 @@ def _config(manifest: Manifest, where: Whereabouts) -> EmbedderConfig:
 
 def _files(config: EmbedderConfig, where: Whereabouts, name: str) -> ModelFiles:
     try:
-        return config.locate(where.fetch)
+        if where.model:
+            return config.locate(where.fetch)
+        # A local folder is recorded by its last part alone, for a manifest holds no path of a machine.
+        return locate_for_run(name, where.models_dir or default_models_dir(), config.trusted, where.fetch)
     except Mistake as mistake:
         if where.fetch and where.model:
             raise
