@@ -57,11 +57,21 @@ def locate_for_run(name: str, models_dir: Path, trust_remote_code: bool = False,
     preset_name = _preset_name(name)
     if preset_name is not None:
         return _from_preset(preset_name, models_dir, trust_remote_code, fetch)
-    if _FOLDER.fullmatch(name) and (models_dir / name).is_dir():
+    if is_folder_name(name) and (models_dir / name).is_dir():
         return _from_folder(models_dir / name, name)
-    if not _HUB.fullmatch(name):
+    if not is_hub_name(name):
         raise _no_model(name)
     return _from_hub(name, name, None, trust_remote_code, fetch)
+
+
+def is_hub_name(name: str) -> bool:
+    """Whether it has the form of a hub's name, and nothing in it that a shell would read otherwise."""
+    return bool(_HUB.fullmatch(name))
+
+
+def is_folder_name(name: str) -> bool:
+    """Whether it can be a folder of HEADSCOPE_MODELS."""
+    return bool(_FOLDER.fullmatch(name))
 
 
 def _no_model(name: str) -> Mistake:

@@ -174,4 +174,6 @@ def _steps(steps: dict[str, Any]) -> str:
     analyse = steps.get("analyse", {})
     if analyse.get("state") in ("done", "outdated") and not set(_ANALYSED) <= set(analyse.get("counts", {})):
         return f"'steps.analyse.counts' must have {', '.join(_ANALYSED)}"
+    if analyse.get("state") in ("done", "outdated") and not analyse["counts"]["topics"]:
+        return "'steps.analyse.counts.topics' must be at least 1"
     return ""

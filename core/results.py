@@ -107,8 +107,11 @@ def read_mismatches(run: Run, stage: int) -> pa.Table:
     """
     name, remedy, found = "mismatches", _analyse(run), []
     schema, sizes = ANALYSIS[name], Sizes.of(run.manifest(), maker_of(name))
+    known = pa.array(read_topics(run).names, pa.string())
     for group in row_groups(run.inside(run.analysis_path(name)), schema, remedy):
         check_rows(name, group, sizes, remedy)
+        if not all(pc.all(pc.is_in(group[column], value_set=known)).as_py() for column in ("label", "nearest")):
+            raise Mistake(f"{name}.parquet has topics that topics.parquet does not have. Rebuild it with '{remedy}'.")
         own = group.filter(pc.equal(group["stage"], stage))
         for column in ("label", "nearest"):
             at = own.schema.get_field_index(column)

