@@ -19,6 +19,7 @@ from core.extract import HeadExtractor, Rows
 from core.lengths import choose_max_tokens
 from core.locate import ModelFiles, default_models_dir, locate
 from core.model_card import ModelCard, read_model_card
+from core.model_sizes import check_sizes
 from core.pooling import check_pooling
 from core.presets import DEFAULT_MODEL, Preset
 from core.shape import ModelShape
@@ -275,9 +276,13 @@ def _load(folder: Path, name: str, device: torch.device, dtype: torch.dtype, tru
     from transformers import AutoModel, AutoTokenizer
 
     try:
+        if not trusted:  # whoever runs a model's own code believes its configuration, too
+            check_sizes(folder, name)
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=trusted)
         model = AutoModel.from_pretrained(folder, dtype=dtype, trust_remote_code=trusted)
         return model.to(device).eval(), tokenizer
+    except Mistake:
+        raise
     except Exception as error:
         if is_out_of_memory(error):
             raise Mistake(f"The model '{name}' does not fit into the memory of {device}. Try --device cpu.") from error

@@ -52,7 +52,7 @@ def _exchanged(one: Path, other: Path) -> bool:
     """By the system's renameat2, which Linux has, and most of its file systems."""
     try:
         call = ctypes.CDLL(None, use_errno=True).renameat2
-    except (OSError, AttributeError):
+    except (OSError, AttributeError, TypeError):  # macOS has no such call, Windows no such library
         return False
     call.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
     return bool(call(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0)

@@ -7,11 +7,12 @@ back, so that every product is exact in float32, at several times the speed of N
 from __future__ import annotations
 
 import itertools
-import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import numpy as np
+
+from core.cores import cores
 
 _BLOCK = 64
 """Documents at a time: what they need while they are multiplied stays in the processor's cache."""
@@ -33,7 +34,7 @@ def products(vectors: np.ndarray, query: np.ndarray) -> np.ndarray:
     docs, heads, _ = vectors.shape
     query = np.ascontiguousarray(query, dtype=np.float32)
     found = np.empty((heads, docs), dtype=np.float32)
-    threads = min(len(os.sched_getaffinity(0)), 1 + vectors.size // _WORTH_A_THREAD)
+    threads = min(cores(), 1 + vectors.size // _WORTH_A_THREAD)
     if threads == 1:
         _multiply(vectors, query, found)
         return found

@@ -33,9 +33,9 @@ class Index:
         vectors = np.ascontiguousarray(vectors, dtype=np.float32)
         dim = vectors.shape[1]
         self._index = faiss.IndexFlatL2(dim)
-        if not (len(vectors) < EXACT_BELOW if exact is None else exact):
+        self._has_cells = not (len(vectors) < EXACT_BELOW if exact is None else exact)
+        if self._has_cells:
             self._index = faiss.IndexIVFFlat(self._index, dim, int(2 * len(vectors) ** 0.5))
-            self._index.nprobe = _PROBES
             self._index.cp.niter = 8
             self._index.cp.max_points_per_centroid = 64
             self._index.cp.min_points_per_centroid = 1
@@ -46,13 +46,16 @@ class Index:
         """The ``count`` points nearest to each of ``queries[query, dim]``; a query that is a point finds itself."""
         self._faiss.omp_set_num_threads(self._threads)
         queries, count = np.ascontiguousarray(queries, dtype=np.float32), min(count, self._count)
-        squared, points = self._index.search(queries, count)
+        squared, points = self._index.search(queries, count, params=self._within(_PROBES))
         lacking = (points < 0).any(axis=1)  # the cells that were looked through held fewer points
         if lacking.any():
-            self._index.nprobe = self._index.nlist
-            squared[lacking], points[lacking] = self._index.search(queries[lacking], count)
-            self._index.nprobe = _PROBES
+            all_cells = self._within(self._index.nlist)
+            squared[lacking], points[lacking] = self._index.search(queries[lacking], count, params=all_cells)
         return Nearest(points, np.sqrt(np.maximum(squared, 0)))
+
+    def _within(self, cells: int) -> Any:
+        """How one search looks; never set on the index itself, for others search it at the same time."""
+        return self._faiss.SearchParametersIVF(nprobe=cells) if self._has_cells else None
 
 
 def neighbour_graph(vectors: np.ndarray, count: int, threads: int = 1, exact: bool | None = None) -> Nearest:

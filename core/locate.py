@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import re
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,9 @@ from core.errors import Mistake, listed
 from core.presets import PRESETS, Preset
 from core.settings import setting
 
+_FOLDER = re.compile(r"[^/\\~.\0][^/\\\0]*")
+"""A folder's name, as a manifest has it: nothing that leads out of the folder it is looked for in."""
+_HUB = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*/[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 _SMALL_FILES = ["*.json", "*.txt", "*.model", "*.jinja"]
 _NOT_WANTED = ["onnx/*", "openvino/*", "*/*.safetensors", "*/*.bin"]
@@ -39,14 +43,47 @@ def locate(name: str, models_dir: Path, trust_remote_code: bool = False, fetch: 
         return _from_preset(preset_name, models_dir, trust_remote_code, fetch)
     path = Path(name).expanduser()
     if path.is_dir():
-        check_folder(path, name)
-        return ModelFiles(path.resolve().name, _digest_of_folder(path), path, None)
+        return _from_folder(path, name)
     if name.count("/") != 1 or name.startswith((".", "/", "~")):
-        raise Mistake(
-            f"There is no model '{name}'. Give a preset ({listed(PRESETS)}), a folder, or a hub name such as "
-            "'intfloat/e5-small-v2'."
-        )
+        raise _no_model(name)
     return _from_hub(name, name, None, trust_remote_code, fetch)
+
+
+def locate_for_run(name: str, models_dir: Path, trust_remote_code: bool = False, fetch: bool = True) -> ModelFiles:
+    """The files of the model that a run names: a preset, a folder in ``models_dir`` by its name, or one of the hub.
+
+    Never another path: a stranger may have made the run, and chosen what is to be loaded.
+    """
+    preset_name = _preset_name(name)
+    if preset_name is not None:
+        return _from_preset(preset_name, models_dir, trust_remote_code, fetch)
+    if is_folder_name(name) and (models_dir / name).is_dir():
+        return _from_folder(models_dir / name, name)
+    if not is_hub_name(name):
+        raise _no_model(name)
+    return _from_hub(name, name, None, trust_remote_code, fetch)
+
+
+def is_hub_name(name: str) -> bool:
+    """Whether it has the form of a hub's name, and nothing in it that a shell would read otherwise."""
+    return bool(_HUB.fullmatch(name))
+
+
+def is_folder_name(name: str) -> bool:
+    """Whether it can be a folder of HEADSCOPE_MODELS."""
+    return bool(_FOLDER.fullmatch(name))
+
+
+def _no_model(name: str) -> Mistake:
+    return Mistake(
+        f"There is no model '{name}'. Give a preset ({listed(PRESETS)}), a folder, or a hub name such as "
+        "'intfloat/e5-small-v2'."
+    )
+
+
+def _from_folder(path: Path, name: str) -> ModelFiles:
+    check_folder(path, name)
+    return ModelFiles(path.resolve().name, _digest_of_folder(path), path, None)
 
 
 def check_folder(folder: Path, name: str) -> None:

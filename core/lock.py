@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
+from types import ModuleType
 
 from core.errors import Mistake
 from core.files import write_mistake
@@ -21,48 +22,62 @@ def locked(path: Path, run: str, shared: bool = False, mark: str = "") -> Iterat
     Whoever holds it has written down who that is. What a killed job has left there holds nobody up: the system's lock
     decides. On a network file system it must be one that all hosts see, as NFS 4's is.
     """
-    import fcntl
-
-    with _opened(path) as file:
-        for tries_left in range(9, -1, -1):  # whoever only asks, in is_locked, holds it for a moment
-            try:
-                fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-                break
-            except BlockingIOError as error:
+    for tries_left in range(9, -1, -1):  # whoever only asks, in is_locked, holds it for a moment
+        with _opened(path) as file:
+            if not _is_taken(file, path, shared):
                 if not tries_left:
-                    raise Mistake(
-                        f"Another job is at work on run '{run}'{said_by(file)}. Wait until it has ended."
-                    ) from error
+                    raise Mistake(f"Another job is at work on run '{run}'{said_by(file)}. Wait until it has ended.")
                 time.sleep(0.05)
-        if shared:  # who they are is not for one of them to say
-            yield
+                continue
+            if shared:  # who they are is not for one of them to say; nor is it a job that was killed
+                sign_off(file)
+                yield
+                return
+            sign(file, path, mark)
+            try:
+                yield
+            finally:
+                sign_off(file)
             return
-        sign(file, path, mark)
-        yield
-        sign_off(file)
 
 
 @contextlib.contextmanager
 def turn(path: Path, wait: bool) -> Iterator[bool]:
     """Whether it is this process that does what only one may do at a time; with ``wait`` it always is, in the end."""
-    import fcntl
-
-    with _opened(path) as file:
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if wait:
-                    time.sleep(0.05)
-                    continue
-                yield False
+    while True:
+        with _opened(path) as file:
+            mine = _is_taken(file, path)
+            if mine or not wait:
+                yield mine
                 return
-            yield True
-            return
+        time.sleep(0.05)
+
+
+def file_locks() -> ModuleType:
+    """The system's file locks, which Windows does not have."""
+    try:
+        import fcntl
+    except ImportError:
+        raise Mistake(
+            "This system has no file locks that Headscope can use. Run it on Linux or macOS; on Windows, use WSL or "
+            "Docker."
+        ) from None
+    return fcntl
+
+
+def _is_taken(file: FileIO, path: Path, shared: bool = False) -> bool:
+    """Whether the lock could be had; of a file that its holder has removed since it was opened, it is nobody's."""
+    locks = file_locks()
+    try:
+        locks.flock(file, (locks.LOCK_SH if shared else locks.LOCK_EX) | locks.LOCK_NB)
+        return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+    except (BlockingIOError, FileNotFoundError):
+        return False
 
 
 def _opened(path: Path) -> FileIO:
     """The lock's file, made if need be; not through a link, for it is written to."""
+    file_locks()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
@@ -73,13 +88,12 @@ def _opened(path: Path) -> FileIO:
 
 def is_locked(path: Path) -> bool:
     """Whether somebody holds the lock right now."""
-    import fcntl
-
     try:
+        locks = file_locks()
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            locks.flock(file, locks.LOCK_SH | locks.LOCK_NB)
     except BlockingIOError:
         return True
-    except OSError:
+    except (OSError, Mistake):  # there is no such file, or nobody here could hold it
         return False
     return False

@@ -33,6 +33,14 @@ def sign_off(file: BinaryIO) -> None:
     _replace(file, "")
 
 
+def note_in(path: Path) -> str:
+    """What a lock's file says; nothing where its holder has removed it."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
 def said_by(file: BinaryIO) -> str:
     """What the holder has written down, for the middle of a sentence; nothing where it has not come to that."""
     file.seek(0)

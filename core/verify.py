@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.checksums import check_checksums, expected
 from core.errors import Mistake
 from core.manifest import Manifest
 from core.schema import check_schema, documents_schema, heads_schema, read_schema
@@ -27,6 +28,8 @@ class Verdict:
     checked: int
     """Files that were read."""
     problems: tuple[str, ...]
+    has_checksums: bool = True
+    """Whether every bit was compared; of a run of an older version only what its formats show was."""
 
 
 def verify(run: Run, digest_of_part: Callable[[str, list[tuple[str, str]]], str]) -> Verdict:
@@ -35,12 +38,15 @@ def verify(run: Run, digest_of_part: Callable[[str, list[tuple[str, str]]], str]
         manifest = run.manifest()
     except Mistake as mistake:
         return Verdict(1, (str(mistake),))
-    problems, checked = [], 1
+    problems, checked, wrong = [], 1, set()
+    seen: set[Path | None] = {run.folder / "manifest.json"}
     for path, problem in _checks(run, manifest, digest_of_part):
-        checked += path is not None
-        if problem:
+        checked += path is not None and path not in seen
+        seen.add(path)
+        if problem and (path is None or path not in wrong):  # what is wrong with a file is said once
             problems.append(problem)
-    return Verdict(checked, tuple(problems))
+            wrong.add(path)
+    return Verdict(checked, tuple(problems), bool(expected(run, manifest)))
 
 
 def _checks(
@@ -79,6 +85,7 @@ def _checks(
     yield from check_labels(run, manifest)
     yield from check_results(run, manifest)
     yield from check_store(run)
+    yield from check_checksums(run, manifest)
 
 
 def _documents(run: Run, manifest: Manifest, docs: np.ndarray) -> Iterator[list[tuple[str, str]]]:

@@ -7,8 +7,10 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from core import verify
+from core.checksums import checksums
 from core.embedder import EmbedderConfig
 from core.errors import Mistake
 from core.labels import ZERO_SHOT
@@ -345,13 +347,22 @@ def _status(options: argparse.Namespace) -> int:
 def _verify(options: argparse.Namespace) -> int:
     from precompute.fingerprint import part_digest
 
-    verdict = verify.verify(open_run(options.cache, options.run), part_digest)
+    run = open_run(options.cache, options.run)
+    verdict = verify.verify(run, part_digest)
     for problem in verdict.problems:
         print(printable(problem))
     if verdict.problems:
         print(f"{options.run}: {len(verdict.problems)} of {verdict.checked} files checked are not right.")
         return FAILED
     print(f"{options.run}: whole ({verdict.checked} files checked).")
+    if not verdict.has_checksums and options.add_checksums:
+        with run.lock():
+            manifest = run.manifest()
+            run.write_manifest(replace(manifest, files=checksums(run, manifest.files)))
+        print(f"{options.run}: checksums added.")
+    elif not verdict.has_checksums:
+        remedy = f"python -m precompute verify {options.run} --add-checksums"
+        _say([f"{options.run}: an older version wrote this run, without checksums. Add them with '{remedy}'."])
     return DONE
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from core.checksums import checksums
 from core.errors import Mistake
 from core.files import remove_file, remove_folder, remove_leftovers
 from core.manifest import Manifest
@@ -41,7 +42,7 @@ def finish(run: Run, manifest: Manifest, read: Read, began: float, max_failures:
     seconds = round(time.monotonic() - began, 3)
     step = replace(step, state="done", finished=now(), seconds=seconds, counts=counts)
     corpus = {**manifest.corpus, "documents": read.documents - len(left_out), "extra": extra}
-    manifest = replace(manifest, corpus=corpus).with_step("embed", step)
+    manifest = replace(manifest, corpus=corpus, files=checksums(run, {})).with_step("embed", step)
     run.write_manifest(manifest)
     remove_folder(run.staging)
     return manifest

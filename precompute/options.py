@@ -109,7 +109,11 @@ def parser() -> argparse.ArgumentParser:
     command = commands.add_parser("status", help="what is there")
     _common(command, run_optional=True)
     command.add_argument("--json", action="store_true", help="for machines")
-    _common(commands.add_parser("verify", help="is it whole: every file against schema, counts and manifest"))
+    command = commands.add_parser("verify", help="is it whole: every file against schema, counts and checksums")
+    _common(command)
+    command.add_argument(
+        "--add-checksums", action="store_true", help="record those of a run that an older version wrote, if it is whole"
+    )
     return found
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from core.cores import cores
 from core.errors import Mistake, listed
 from core.manifest import Manifest
 from core.tsne import LIMIT, METHODS, METRICS, MapConfig
@@ -58,7 +58,7 @@ class ProjectConfig:
             return self.threads
         if points <= FEW_POINTS:
             return 1
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return cores()
 
     @property
     def options(self) -> dict[str, object]:

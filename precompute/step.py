@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.checksums import begun, checksums
 from core.errors import Mistake
 from core.files import remove_leftovers
 from core.manifest import Manifest, Step
@@ -44,7 +45,7 @@ class StepRecord:
         """``seconds`` is how long the step has been at work already."""
         self._run, self._name, self._began = run, name, time.monotonic() - seconds
         step = Step(fingerprint, "running", now(), options=options)
-        self._manifest = manifest.with_step(name, step)
+        self._manifest = replace(manifest, files=begun(manifest.files, name)).with_step(name, step)
         remove_leftovers(run.folder)
         run.write_manifest(self._manifest)
 
@@ -56,7 +57,8 @@ class StepRecord:
         seconds = round(time.monotonic() - self._began, 3)
         ended: dict[str, Any] = {"state": "done", "finished": now()} if whole else {}
         step = replace(self._manifest.steps[self._name], seconds=seconds, counts=dict(counts), **ended)
-        manifest = replace(self._manifest, **changed).with_step(self._name, step)
+        files = checksums(self._run, self._manifest.files)
+        manifest = replace(self._manifest, files=files, **changed).with_step(self._name, step)
         self._run.write_manifest(manifest)
         return StepResult(manifest, skipped=False)
 

@@ -94,12 +94,20 @@ def test_a_run_built_there_is_the_one_built_here(
         name: {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()} for name, data in there.items()
     }
     assert sorted(json.loads(there["manifest.json"])["steps"]) == sorted(json.loads(plain["manifest.json"])["steps"])
+    for made_there in (there, plain):
+        digests = {name: hashlib.sha256(data).hexdigest() for name, data in made_there.items()}
+        del digests["manifest.json"]
+        assert json.loads(made_there["manifest.json"])["files"] == digests
     shutil.rmtree(here)  # it may be deleted at any time
     again = command("all", "run", "--cache", address, *common, *steps)
     assert again.status == 0
     assert in_store(here, "run")["documents.parquet"] == there["documents.parquet"]
     whole = command("verify", "run", "--cache", address)
     assert (whole.status, whole.out.strip()) == (0, f"run: whole ({len(there)} files checked).")
+    data = bytearray((here / "run" / "search.sqlite").read_bytes())
+    data[-1] ^= 1  # of what was fetched
+    (here / "run" / "search.sqlite").write_bytes(data)
+    assert "search.sqlite" in command("verify", "run", "--cache", address).out
     assert '"at_work": false' in command("status", "--cache", address, "--json").out
     assert command("report", "run", "--cache", address).status == 0
 

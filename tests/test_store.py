@@ -751,3 +751,18 @@ def test_a_damaged_manifest_is_a_problem(run: Run) -> None:
 
 def test_the_digest_is_in_the_file_s_own_metadata(run: Run) -> None:
     assert pq.read_metadata(run.documents_path).metadata[DIGEST] == b"inputs"
+
+
+@pytest.mark.parametrize("read", ["documents", "document_lookup", "vector_docs", "head_vectors", "document_vectors"])
+def test_what_is_read_goes_by_one_manifest(run: Run, monkeypatch: pytest.MonkeyPatch, read: str) -> None:
+    """Between two reads of the manifest the run may have been replaced by one of other sizes."""
+    found, count = run.manifest(), 0
+
+    def manifest(self: Run) -> Manifest:
+        nonlocal count
+        count += 1
+        return found
+
+    monkeypatch.setattr(Run, "manifest", manifest)
+    getattr(run, read)(*{"head_vectors": (1, 1), "document_vectors": (1, 0)}.get(read, ()))
+    assert count == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -117,9 +118,21 @@ def runs() -> list[RunState]:
 def run_state(name: str) -> RunState:
     run = open_run(cache_folder(), name)
     try:
-        return RunState(run, run.manifest())
+        found = _manifest(run, *run.manifest_version())
     except Mistake as mistake:
-        return RunState(run, None, str(mistake))
+        found = str(mistake)
+    return RunState(run, None, found) if isinstance(found, str) else RunState(run, found)
+
+
+@lru_cache(maxsize=1_000)
+def _manifest(run: Run, *version: int) -> Manifest | str:
+    """A run's manifest, or what is wrong with it: read once as long as the file is the same one."""
+    try:
+        return run.manifest()
+    except Mistake as mistake:
+        if isinstance(mistake.__cause__, OSError):  # perhaps it can be read the next time
+            raise
+        return str(mistake)
 
 
 def documents(state: RunState) -> RowLookup:
@@ -244,7 +257,7 @@ def _search(run: Run, version: str, words: str) -> Found:
 def _head_index(run: Run, version: str, stage: int) -> HeadIndex:
     manifest = run.manifest()
     docs, width = manifest.with_vectors, manifest.shape.width(stage)
-    needed = docs * width * (2 if manifest.vectors["dtype"] == "float16" else 4)
+    needed = docs * width * (4 if manifest.vectors["dtype"] == "float32" else 2)  # int8 is held as float16
     if needed > MOST_VECTORS:
         raise Mistake(
             f"All vectors of stage {stage} would take {needed / 2**30:.1f} GB in memory, and a page may hold "

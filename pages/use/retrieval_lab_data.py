@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import streamlit as st
 
+from core.errors import Mistake
 from core.head_index import HeadIndex
 from core.judge import Asked, Judge
 from core.query_set import QuerySet, read_query_set
@@ -113,21 +114,32 @@ def _bench(run: Run, version: str, stage: int, task: str, _index: HeadIndex, _do
     index, found = _index, labels
     if task == QUERY_SET:
         asked = read_query_set(run)
-        assert asked is not None
+        if asked is None:
+            raise _no_queries(run, task)
         posed = pose_query_set(asked.vectors[stage], asked.relevant, asked.aspects, _docs)
     elif task == SAME_TOPIC:
         docs = same_topic_queries(labels, limit)
         posed = pose_same_topic(docs, _of(index, docs), labels, np.arange(len(labels)))
     else:
         assert task == TOPIC_MATCH
-        assert topics is not None
+        if topics is None:
+            raise _no_queries(run, task)
         docs = topic_match_queries(labels, limit)
         posed = pose_topic_match(docs, _of(index, docs), labels)
         index, found = HeadIndex.of([topics.vectors[stage]], manifest.shape.heads), np.arange(len(topics.names))
+    if not len(posed.own):
+        raise _no_queries(run, task)
     fitting = queries_that_fit(len(posed.own), index.docs, manifest.shape.heads, _MOST_NUMBERS)
     chosen = np.sort(np.random.default_rng(0).permutation(len(posed.own))[:fitting])
     some = posed.some(chosen)
     return Bench(ask(index, some, found), some.aspects, len(posed.own))
+
+
+def _no_queries(run: Run, task: str) -> Mistake:
+    return Mistake(
+        f"retrieval.parquet reports on '{task}', but the run has no queries for it. Rebuild it with 'python -m "
+        f"precompute retrieve {run.name} --again'."
+    )
 
 
 def _of(index: HeadIndex, docs: np.ndarray) -> np.ndarray:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import selectors
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
 
+from core.cores import cores
 from core.errors import Mistake
 from precompute.child import Child
 from precompute.engines.crew import Dead, Word, make_parts
@@ -38,11 +38,6 @@ def _specs(spec: PartSpec, size: int, gpus: int) -> list[PartSpec]:
         devices = [replace(spec.embedder, device=f"cuda:{number % gpus}") for number in range(size)]
         return [replace(spec, embedder=embedder) for embedder in devices]
     return [replace(spec, threads=max(1, cores() // size))] * size
-
-
-def cores() -> int:
-    """That this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _gpus(device: str | None) -> int:
