@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, wait
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from core.errors import Mistake
@@ -30,9 +30,10 @@ class Call(Future[Any]):
     since: float | None = None
     """When the store was asked what it has not answered yet; None while the call is busy on this machine."""
 
-    def silent_for(self) -> float:
+    def is_lost(self, heard: float) -> bool:
+        """Whether it hangs, and the store has answered others since."""
         since = self.since
-        return 0.0 if since is None else time.monotonic() - since
+        return since is not None and since + SILENCE < time.monotonic() and heard > since
 
 
 class Breaker:
@@ -41,10 +42,10 @@ class Breaker:
     def __init__(self, address: Address, probe: Callable[[], object]) -> None:
         self._address, self._probe = address, probe
         self.hurried = False
-        self.heard = 0.0
-        """When the store last answered, in seconds since the epoch; 0 before it has."""
-        self.silent_since = 0.0
-        """Since when it does not answer readers; 0 while it does."""
+        self.heard = float("-inf")
+        """When the store last answered."""
+        self.silent_since: float | None = None
+        """Since when it does not answer readers; None while it does. Moments are those of time.monotonic."""
         self._running: dict[Hashable, Call] = {}
         self._guard = threading.Lock()
         self._mine = threading.local()
@@ -53,7 +54,7 @@ class Breaker:
     def trouble(self) -> str:
         """That the store is silent, in a sentence with a remedy; '' while it is not."""
         since = self.silent_since
-        return self._said(since) if since else ""
+        return self._said(since) if since is not None else ""
 
     def _said(self, since: float) -> str:
         return (
@@ -72,22 +73,22 @@ class Breaker:
             raise NoAnswer(trouble)
         with self._guard:
             call = self._running.get(key)
-            # The store has answered others since a call like this one was begun: it is lost.
-            begun = call is None or (self.hurried and call.silent_for() >= SILENCE)
+            begun = call is None or (self.hurried and call.is_lost(self.heard))
             if call is None or begun:
                 call = self._running[key] = Call()
         if begun and self.hurried:
             threading.Thread(target=self._run, args=(call, key, work), daemon=True).start()
         elif begun:
             self._run(call, key, work)
-        return self._result(call) if awaited else None
-
-    def _result(self, call: Call) -> Any:
         while self.hurried and not call.done():
-            if (silent := call.silent_for()) >= SILENCE:
-                self._open(silent)
-                raise NoAnswer(self._said(time.time() - silent))
-            wait([call], min(_GLANCE, SILENCE - silent))
+            since = call.since
+            left = SILENCE if since is None else since + SILENCE - time.monotonic()
+            if since is not None and left <= 0:
+                self._open(since)
+                raise NoAnswer(self._said(since))
+            if not awaited:
+                return None
+            wait([call], min(_GLANCE, left))
         return call.result()
 
     def _run(self, call: Call, key: Hashable, work: Callable[[], Any]) -> None:
@@ -107,14 +108,13 @@ class Breaker:
     def waiting(self) -> Iterator[None]:
         """Around each request: what the store says, even that it refuses, ends its silence."""
         call, since = getattr(self._mine, "call", None), time.monotonic()
-        before = self.heard
         if call is not None:
             call.since = since
         try:
             yield
         except NoAnswer:
-            if self.heard == before:  # otherwise it has answered others meanwhile
-                self._open(time.monotonic() - since)
+            if self.heard < since:  # otherwise it has answered others meanwhile
+                self._open(since)
             raise
         except (FileNotFoundError, RemoteMistake):
             self._hear()
@@ -126,13 +126,13 @@ class Breaker:
                 call.since = None
 
     def _hear(self) -> None:
-        self.heard, self.silent_since = time.time(), 0.0
+        self.heard, self.silent_since = time.monotonic(), None
 
-    def _open(self, silent_for: float) -> None:
+    def _open(self, since: float) -> None:
         with self._guard:
-            if not self.hurried or self.silent_since:
+            if not self.hurried or self.silent_since is not None:
                 return
-            self.silent_since = since = time.time() - silent_for
+            self.silent_since = since
         threading.Thread(target=self._ask_on, args=(since,), daemon=True).start()
 
     def _ask_on(self, since: float) -> None:
@@ -143,5 +143,5 @@ class Breaker:
 
 
 def clock(moment: float) -> str:
-    """A moment in seconds since the epoch, as people read it."""
-    return f"{datetime.fromtimestamp(moment, UTC):%H:%M:%S} UTC"
+    """The time of day at a moment of time.monotonic."""
+    return f"{datetime.now(UTC) - timedelta(seconds=time.monotonic() - moment):%H:%M:%S} UTC"

@@ -70,22 +70,27 @@ class Mirror:
     def names(self) -> list[str]:
         """The runs in the store, and those that were mirrored where it cannot be asked."""
         self._sweep()
+        if self.breaker.hurried:  # all at once: readers wait for a slow store's answers together, not one by one
+            for name in self._here():
+                self.look(name, awaited=False)
         self._ask("the names", self._ask_names)
+        return sorted({*self._names, *self._here()})
+
+    def _here(self) -> list[str]:
         try:
-            here = [path.name for path in self.folder.iterdir() if (path / MANIFEST).is_file()]
+            return [path.name for path in self.folder.iterdir() if (path / MANIFEST).is_file()]
         except OSError:
-            here = []
-        return sorted({*self._names, *here})
+            return []
 
     def _ask_names(self) -> None:
         self._names = [name for name in self.store.folders() if is_run_name(name)]
 
-    def look(self, name: str) -> None:
+    def look(self, name: str, awaited: bool = True) -> None:
         """Makes the mirrored run the one that the store has now; asked at most every few seconds."""
         from core.mirror_switch import switch
 
         if not self.is_worked_on_here(name):
-            self._ask(name, lambda: switch(self, name))
+            self._ask(name, lambda: switch(self, name), awaited)
 
     def look_again(self, name: str) -> None:
         """The next look does not wait."""
@@ -247,7 +252,7 @@ class Mirror:
                 if path.stat().st_mtime < old:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
 
-    def _ask(self, key: str, work: Callable[[], bool | None]) -> None:
+    def _ask(self, key: str, work: Callable[[], bool | None], awaited: bool = True) -> None:
         """Has ``work`` done, unless it was just now; that it fails is noted, and what is here is all that there is.
 
         It returns False where what the store said is not to be believed.
@@ -257,7 +262,7 @@ class Mirror:
         if not self.breaker.is_running(key) and (age < FRESH or (self._refused and now - self._failed < AGAIN)):
             return
         with contextlib.suppress(RemoteMistake):
-            awaited = not self.breaker.hurried or age >= _OLD * FRESH
+            awaited = awaited and (not self.breaker.hurried or age >= _OLD * FRESH)
             self.breaker.share(key, lambda: self._noting(key, work), awaited)
 
     def _noting(self, key: str, work: Callable[[], bool | None]) -> None:

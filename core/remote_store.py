@@ -36,7 +36,7 @@ class Patience:
 JOB, APP, PROBE = Patience(3, 3.0, 20.0, 20), Patience(2, 2.0, 10.0, 20), Patience(1, 1.0, 2.0, 3)
 """A call of the app goes on after its readers have left it (core.breaker); the next probe waits for the one before."""
 _FIRST, _PIECE, _BEAT = 2**17, 8 * 2**20, 0.3
-"""Bytes of a file's first piece and of the largest; pieces grow until one takes so many seconds, and shrink after it."""
+"""Bytes of a file's first piece and of the largest; and seconds that one should take, by which others are cut."""
 _MOST_COPIED = 5 * 10**9
 """Bytes that S3 copies by itself."""
 _TYPES = {".parquet": "application/vnd.apache.parquet", ".json": "application/json"}

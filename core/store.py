@@ -379,7 +379,7 @@ def trouble_at(cache: Path) -> str:
 def fetched_by(cache: Path) -> str:
     """When the object store of a cache last answered, as people read it; '' where it never has since the start."""
     mirror = mirror_at(cache)
-    return clock(mirror.breaker.heard) if mirror is not None and mirror.breaker.heard else ""
+    return clock(mirror.breaker.heard) if mirror is not None and mirror.breaker.heard > float("-inf") else ""
 
 
 def write_part(path: Path, docs: np.ndarray, vectors: np.ndarray, dtype: str, digest: str, heads: int = 1) -> None:
