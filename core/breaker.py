@@ -9,6 +9,7 @@ readers, and what it brings is there for the next ones. A job calls in its own t
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
@@ -27,6 +28,10 @@ _GLANCE = 0.2
 
 
 class Call(Future[Any]):
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = time.monotonic()
+
     since: float | None = None
     """When the store was asked what it has not answered yet; None while the call is busy on this machine."""
 
@@ -42,7 +47,7 @@ class Breaker:
     def __init__(self, address: Address, probe: Callable[[], object]) -> None:
         self._address, self._probe = address, probe
         self.hurried = False
-        self.heard = float("-inf")
+        self.heard = -math.inf
         """When the store last answered."""
         self.silent_since: float | None = None
         """Since when it does not answer readers; None while it does. Moments are those of time.monotonic."""
@@ -65,8 +70,11 @@ class Breaker:
     def is_running(self, key: Hashable) -> bool:
         return key in self._running
 
-    def share(self, key: Hashable, work: Callable[[], Any], awaited: bool = True) -> Any:
-        """What ``work`` returns, done once for all who ask for ``key`` at the same time."""
+    def share(self, key: Hashable, work: Callable[[], Any], within: float = math.inf) -> Any:
+        """What ``work`` returns, done once for all who ask for ``key`` at the same time.
+
+        A reader who can do without leaves so many seconds after it was begun, with None.
+        """
         if getattr(self._mine, "call", None) is not None:  # it is part of a call
             return work()
         if self.hurried and (trouble := self.trouble):
@@ -86,9 +94,9 @@ class Breaker:
             if since is not None and left <= 0:
                 self._open(since)
                 raise NoAnswer(self._said(since))
-            if not awaited:
+            if (time_left := call.begun + within - time.monotonic()) <= 0:
                 return None
-            wait([call], min(_GLANCE, left))
+            wait([call], min(_GLANCE, left, time_left))
         return call.result()
 
     def _run(self, call: Call, key: Hashable, work: Callable[[], Any]) -> None:

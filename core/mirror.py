@@ -7,6 +7,7 @@ it has written. Nothing in the folder is lost with it: the store has everything 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shutil
 import time
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
 FRESH, AGAIN = 5.0, 15.0
 """Seconds for which the store's word on a run is believed, and after which one that refused is asked again."""
-_OLD = 12
-"""Times ``FRESH``: until then readers are shown what was the case, while it is asked what is."""
+_OLD, _MOMENT = 12, 0.3
+"""Times ``FRESH``: until then readers of the app wait but a moment (seconds) for news, and have what was the case."""
 _DAY = 86_400
 
 
@@ -48,7 +49,7 @@ class Mirror:
         self.written: dict[str, dict[str, Entry]] = {}
         """What this process has put into the store, by ``top`` and ``rest``."""
         self._answered: dict[str, float] = {}
-        self._refused, self._failed = "", float("-inf")
+        self._refused, self._failed = "", -math.inf
         self._names: list[str] = []
         self._leased: dict[str, bool] = {}
         self._writable: bool | None = None
@@ -72,7 +73,7 @@ class Mirror:
         self._sweep()
         if self.breaker.hurried:  # all at once: readers wait for a slow store's answers together, not one by one
             for name in self._here():
-                self.look(name, awaited=False)
+                self.look(name, within=0.0)
         self._ask("the names", self._ask_names)
         return sorted({*self._names, *self._here()})
 
@@ -85,12 +86,12 @@ class Mirror:
     def _ask_names(self) -> None:
         self._names = [name for name in self.store.folders() if is_run_name(name)]
 
-    def look(self, name: str, awaited: bool = True) -> None:
+    def look(self, name: str, within: float = math.inf) -> None:
         """Makes the mirrored run the one that the store has now; asked at most every few seconds."""
         from core.mirror_switch import switch
 
         if not self.is_worked_on_here(name):
-            self._ask(name, lambda: switch(self, name), awaited)
+            self._ask(name, lambda: switch(self, name), within)
 
     def look_again(self, name: str) -> None:
         """The next look does not wait."""
@@ -252,18 +253,18 @@ class Mirror:
                 if path.stat().st_mtime < old:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
 
-    def _ask(self, key: str, work: Callable[[], bool | None], awaited: bool = True) -> None:
+    def _ask(self, key: str, work: Callable[[], bool | None], within: float = math.inf) -> None:
         """Has ``work`` done, unless it was just now; that it fails is noted, and what is here is all that there is.
 
         It returns False where what the store said is not to be believed.
         """
         now = time.monotonic()
-        age = now - self._answered.get(key, float("-inf"))
+        age = now - self._answered.get(key, -math.inf)
         if not self.breaker.is_running(key) and (age < FRESH or (self._refused and now - self._failed < AGAIN)):
             return
         with contextlib.suppress(RemoteMistake):
-            awaited = awaited and (not self.breaker.hurried or age >= _OLD * FRESH)
-            self.breaker.share(key, lambda: self._noting(key, work), awaited)
+            patience = math.inf if age >= _OLD * FRESH else _MOMENT
+            self.breaker.share(key, lambda: self._noting(key, work), min(within, patience))
 
     def _noting(self, key: str, work: Callable[[], bool | None]) -> None:
         try:
