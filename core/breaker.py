@@ -21,7 +21,7 @@ from core.errors import Mistake
 from core.remote_address import Address
 from core.remote_errors import NoAnswer, RemoteMistake
 
-SILENCE, PROBED = 1.5, 2.0
+SILENCE, PROBED = 1.2, 2.0
 """Seconds of silence that a reader waits for, and between two probes."""
 _GLANCE = 0.2
 """Seconds after which a reader looks again whether the store is what keeps a call."""
@@ -89,7 +89,7 @@ class Breaker:
         elif begun:
             self._run(call, key, work)
         while self.hurried and not call.done():
-            since = call.since
+            since = self._unanswered_since(call)
             left = SILENCE if since is None else since + SILENCE - time.monotonic()
             if since is not None and left <= 0:
                 self._open(since)
@@ -98,6 +98,13 @@ class Breaker:
                 return None
             wait([call], min(_GLANCE, left, time_left))
         return call.result()
+
+    def _unanswered_since(self, call: Call) -> float | None:
+        """Since when the store says nothing that this call could go on with: to it, or to anybody."""
+        since = call.since
+        others = [other.since for other in list(self._running.values())]
+        silent = [each for each in others if each is not None and each > self.heard]
+        return min([since, *silent]) if since is not None else None
 
     def _run(self, call: Call, key: Hashable, work: Callable[[], Any]) -> None:
         self._mine.call = call
