@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -61,12 +62,27 @@ def until(found: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+Silence = Callable[[], AbstractContextManager[None]]
+
+
 @pytest.fixture
-def readers(here: Path, elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def silence(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Silence:
+    """The store says nothing for a while; only then are readers in a hurry, for the machine may be busy."""
+    monkeypatch.setattr(breaker, "PROBED", 0.1)
+
+    @contextmanager
+    def silent() -> Iterator[None]:
+        with s3_server.silent(), monkeypatch.context() as patched:
+            patched.setattr(breaker, "SILENCE", 0.5)
+            yield
+
+    return silent
+
+
+@pytest.fixture
+def readers(here: Path, elsewhere: Path) -> Path:
     """A cache whose readers do not wait, with a run in the store of which nothing is mirrored yet."""
     planted(here)
-    monkeypatch.setattr(breaker, "SILENCE", 0.5)
-    monkeypatch.setattr(breaker, "PROBED", 0.1)
     return for_readers(elsewhere)
 
 
@@ -75,9 +91,9 @@ def read_all(cache: Path) -> tuple[list[str], int, int]:
     return run_names(cache), len(run.documents()), len(list(run.vectors(1)))
 
 
-def test_readers_have_what_is_mirrored_while_the_store_is_silent(s3_server: S3Server, readers: Path) -> None:
+def test_readers_have_what_is_mirrored_while_the_store_is_silent(silence: Silence, readers: Path) -> None:
     before = read_all(readers)
-    with s3_server.silent():
+    with silence():
         assert all_at_once(lambda: read_all(readers)) == [before] * READERS
         assert re.fullmatch(
             r"s3://\S+ has not answered since \d\d:\d\d:\d\d UTC\. The server asks again by itself: load the page "
@@ -87,41 +103,41 @@ def test_readers_have_what_is_mirrored_while_the_store_is_silent(s3_server: S3Se
 
 
 def test_readers_of_an_app_that_was_started_while_the_store_is_silent_have_the_mirror(
-    s3_server: S3Server, readers: Path
+    silence: Silence, readers: Path
 ) -> None:
     before = read_all(readers)
     del mirrors._MIRRORS[readers]  # as in another process
     for_readers(readers)
-    with s3_server.silent():
+    with silence():
         assert all_at_once(lambda: read_all(readers)) == [before] * READERS
         assert trouble_at(readers)
         assert fetched_by(readers) == ""
 
 
 def test_what_is_not_mirrored_is_refused_in_a_sentence_while_the_store_is_silent(
-    s3_server: S3Server, readers: Path
+    silence: Silence, readers: Path
 ) -> None:
     run = open_run(readers, "run")
-    with s3_server.silent():
+    with silence():
         for said in (*all_at_once(run.documents), *all_at_once(lambda: list(run.vectors(3)))):
             assert isinstance(said, NoAnswer)
             assert "has not answered since" in str(said)
 
 
 def test_a_reader_who_comes_while_nothing_is_mirrored_is_told_that_the_store_is_silent(
-    s3_server: S3Server, readers: Path
+    silence: Silence, readers: Path
 ) -> None:
-    with s3_server.silent():
+    with silence():
         for said in all_at_once(lambda: open_run(readers, "run")):
             assert "has not answered since" in str(said)
         assert run_names(readers) == []
 
 
-def test_a_silent_store_is_asked_by_nobody_but_the_probe(s3_server: S3Server, readers: Path) -> None:
+def test_a_silent_store_is_asked_by_nobody_but_the_probe(silence: Silence, readers: Path) -> None:
     read_all(readers)
     found = mirror_at(readers)
     assert found is not None
-    with s3_server.silent():
+    with silence():
         read_all(readers)
         asked = []
         found.store.get = found.store.folders = found.store.head = lambda *_: asked.append(1)  # type: ignore
@@ -132,9 +148,9 @@ def test_a_silent_store_is_asked_by_nobody_but_the_probe(s3_server: S3Server, re
     assert asked == []
 
 
-def test_a_store_that_answers_again_is_noticed_without_a_reader(s3_server: S3Server, readers: Path) -> None:
+def test_a_store_that_answers_again_is_noticed_without_a_reader(silence: Silence, readers: Path) -> None:
     run = open_run(readers, "run")
-    with s3_server.silent():
+    with silence():
         all_at_once(lambda: run_names(readers))
         assert trouble_at(readers)
     until(lambda: not trouble_at(readers))
@@ -142,7 +158,10 @@ def test_a_store_that_answers_again_is_noticed_without_a_reader(s3_server: S3Ser
     assert len(list(run.vectors(3))) == 3
 
 
-def test_a_store_that_drops_connections_is_no_different(s3_server: S3Server, readers: Path) -> None:
+def test_a_store_that_drops_connections_is_no_different(
+    s3_server: S3Server, readers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(breaker, "PROBED", 0.1)
     before = read_all(readers)
     s3_server.shut()
     try:
@@ -161,9 +180,9 @@ def test_a_large_file_that_flows_is_waited_for_and_fetched_once(
 ) -> None:
     there = mirror_at(here)
     assert there is not None
-    data = np.random.default_rng(0).bytes(1_000_000)
+    data = np.random.default_rng(0).bytes(800_000)
     there.store.put(".building-replace-run/large.bin", data)
-    monkeypatch.setattr(breaker, "SILENCE", 2.0)
+    monkeypatch.setattr(breaker, "SILENCE", 4.0)
     large = readers / ".building-replace-run" / "large.bin"
     found = mirror_at(readers)
     assert found is not None
@@ -179,7 +198,7 @@ def test_a_large_file_that_flows_is_waited_for_and_fetched_once(
         return large.read_bytes()
 
     monkeypatch.setattr(found.store, "fetch", counted)
-    monkeypatch.setattr(s3_server, "rate", 300_000)  # longer in all than a reader waits for silence
+    monkeypatch.setattr(s3_server, "rate", 180_000)  # longer in all than a reader waits for silence
     assert all_at_once(read) == [data] * READERS
     assert fetched == [".building-replace-run/large.bin"]
     assert not trouble_at(readers)
@@ -199,8 +218,10 @@ def test_a_fetch_that_readers_have_left_ends_in_the_background(
         return fetch(name, to)
 
     monkeypatch.setattr(found.store, "fetch", late)
-    with pytest.raises(NoAnswer):
-        run.documents()
+    with monkeypatch.context() as patched:
+        patched.setattr(breaker, "SILENCE", 0.5)
+        with pytest.raises(NoAnswer):
+            found.fetch(run.documents_path)
     go_on.set()
     until(run.documents_path.is_file)
     assert len(run.documents()) == 12
@@ -219,16 +240,14 @@ def test_a_job_keeps_waiting(s3_server: S3Server, here: Path, elsewhere: Path, m
 
 
 def test_a_page_says_that_it_shows_the_mirror(
-    s3_server: S3Server, address: str, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    silence: Silence, address: str, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planted(here)
     analyse.run(analyse.AnalyseConfig(here, "run", model=PlantedTopics(SHAPE, {})))
     monkeypatch.setenv("HEADSCOPE_MIRROR", str(tmp_path / "another"))
     page = "pages/explore/overview.py"
     assert not page_at(address, page, monkeypatch).sidebar.warning  # type: ignore[arg-type]
-    monkeypatch.setattr(breaker, "SILENCE", 0.5)
-    monkeypatch.setattr(breaker, "PROBED", 0.1)
-    with s3_server.silent():
+    with silence():
         app = page_at(address, page, monkeypatch)  # type: ignore[arg-type]
         assert not app.error
         assert re.match(
