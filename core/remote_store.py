@@ -33,7 +33,7 @@ class Patience:
     altogether: int
 
 
-JOB, APP, PROBE = Patience(3, 3.0, 20.0, 20), Patience(2, 2.0, 10.0, 20), Patience(1, 1.0, 2.0, 3)
+JOB, APP, PROBE = Patience(3, 3.0, 20.0, 20), Patience(2, 2.0, 5.0, 10), Patience(1, 1.0, 2.0, 3)
 """A call of the app goes on after its readers have left it (core.breaker); the next probe waits for the one before."""
 _FIRST, _PIECE, _BEAT = 2**17, 8 * 2**20, 0.3
 """Bytes of a file's first piece and of the largest; and seconds that one should take, by which others are cut."""
