@@ -14,6 +14,7 @@ from core.exchange import bring_back, put_in_place, remove
 from core.files import is_regular, replacing, write_mistake
 from core.mirror_publish import publish as publish_there
 from core.mirrors import mirror_at
+from core.remote_errors import RemoteMistake
 from core.store import Run
 
 ANEW = "replace"
@@ -69,8 +70,11 @@ def drafts(run: Run) -> list[Draft]:
 
 
 def is_being_renewed(run: Run) -> bool:
-    """Whether a job is making a new version while people read this one."""
-    return bool(drafts(run)) and run.is_locked()
+    """Whether a job is making a new version while people read this one; no where that cannot be asked."""
+    try:
+        return bool(drafts(run)) and run.is_locked()
+    except RemoteMistake:
+        return False
 
 
 def clear_up(run: Run) -> None:

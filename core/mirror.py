@@ -7,29 +7,32 @@ it has written. Nothing in the folder is lost with it: the store has everything 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shutil
-import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from core.breaker import Breaker
 from core.errors import Mistake
 from core.files import is_run_name, write_mistake
 from core.lock import file_locks, is_locked
 from core.mirror_paths import is_copy, run_of
 from core.remote_address import Address
-from core.remote_errors import RemoteMistake
+from core.remote_errors import NoAnswer, RemoteMistake
 from core.remote_files import MANIFEST, is_finished, is_kept_here, is_listed, local_entries
-from core.remote_store import Entry, Store, sha256_of
+from core.remote_store import APP, PROBE, Entry, Store, sha256_of
 
 if TYPE_CHECKING:
     from core.lease import Lease
 
 FRESH, AGAIN = 5.0, 15.0
-"""Seconds for which the store's word on a run is believed, and after which one that does not answer is asked again."""
+"""Seconds for which the store's word on a run is believed, and after which one that refused is asked again."""
+_OLD, _MOMENT = 12, 0.3
+"""Times ``FRESH``: until then readers of the app wait but a moment (seconds) for news, and have what was the case."""
 _DAY = 86_400
 
 
@@ -38,21 +41,28 @@ class Mirror:
 
     def __init__(self, folder: Path, address: Address, identity: str) -> None:
         self.folder, self.address, self.identity = folder, address, identity
-        self.store = Store(address)
-        self.trouble = ""
-        """Why the store could not be asked the last time; '' where it could."""
+        self.store, probe = Store(address), Store(address, PROBE)
+        self.breaker = Breaker(address, lambda: probe.get(".probe"))
+        self.store.watched = probe.watched = self.breaker.waiting
         self.held: dict[str, Lease] = {}
         """Of this process, by the run's name."""
         self.written: dict[str, dict[str, Entry]] = {}
         """What this process has put into the store, by ``top`` and ``rest``."""
-        self._guard = threading.RLock()
-        self._asked: dict[str, float] = {}
-        self._failed = float("-inf")
+        self._answered: dict[str, float] = {}
+        self._refused, self._failed = "", -math.inf
         self._names: list[str] = []
-        self._fetching: dict[Path, threading.Lock] = {}
         self._leased: dict[str, bool] = {}
         self._writable: bool | None = None
         self._swept = False
+
+    @property
+    def trouble(self) -> str:
+        """Why the store could not be asked the last time; '' where it could."""
+        return self.breaker.trouble or self._refused
+
+    def hurry(self) -> None:
+        """This process shows pages to people: nobody waits for a store that says nothing."""
+        self.breaker.hurried, self.store.patience = True, APP
 
     def split(self, path: Path) -> tuple[str, str]:
         parts = path.relative_to(self.folder).parts
@@ -60,52 +70,57 @@ class Mirror:
 
     def names(self) -> list[str]:
         """The runs in the store, and those that were mirrored where it cannot be asked."""
-        with self._guard:
-            if self._due("the names"):
-                with self._noting_trouble():
-                    self._names = [name for name in self.store.folders() if is_run_name(name)]
-            self._sweep()
-        try:
-            here = [path.name for path in self.folder.iterdir() if (path / MANIFEST).is_file()]
-        except OSError:
-            here = []
-        return sorted({*self._names, *here})
+        self._sweep()
+        if self.breaker.hurried:  # all at once: readers wait for a slow store's answers together, not one by one
+            for name in self._here():
+                self.look(name, within=0.0)
+        self._ask("the names", self._ask_names)
+        return sorted({*self._names, *self._here()})
 
-    def look(self, name: str) -> None:
+    def _here(self) -> list[str]:
+        try:
+            return [path.name for path in self.folder.iterdir() if (path / MANIFEST).is_file()]
+        except OSError:
+            return []
+
+    def _ask_names(self) -> None:
+        self._names = [name for name in self.store.folders() if is_run_name(name)]
+
+    def look(self, name: str, within: float = math.inf) -> None:
         """Makes the mirrored run the one that the store has now; asked at most every few seconds."""
         from core.mirror_switch import switch
 
-        with self._guard:
-            if not self.is_worked_on_here(name) and self._due(name):
-                with self._noting_trouble():
-                    switch(self, name)
+        if not self.is_worked_on_here(name):
+            self._ask(name, lambda: switch(self, name), within)
 
     def look_again(self, name: str) -> None:
         """The next look does not wait."""
-        self._asked.pop(name, None)
+        self._answered.pop(name, None)
 
     def is_leased(self, name: str) -> bool:
         """Whether a job of another machine is at work on the run."""
+        self._ask(f"the lease of {name}", lambda: self._ask_lease(name))
+        return self._leased.get(name, False)
+
+    def _ask_lease(self, name: str) -> None:
         from core.lease import is_held
 
-        with self._guard:
-            key = f"the lease of {name}"
-            if self._due(key):
-                with self._noting_trouble():
-                    self._leased[name] = is_held(self, name)
-            return self._leased.get(name, False)
+        self._leased[name] = is_held(self, name)
 
     def is_writable(self) -> bool:
         """Whether the credentials may write there; tried with an object that is removed again, once a process."""
         if self._writable is None:
-            name = f".trying-{uuid.uuid4().hex}"
             try:
-                self.store.put(name, b"")
-                self.store.delete(name)
+                self.breaker.share("writing", self._try_to_write)
             except RemoteMistake:
                 return False  # asked again the next time: perhaps it only does not answer
             self._writable = True
         return self._writable
+
+    def _try_to_write(self) -> None:
+        name = f".trying-{uuid.uuid4().hex}"
+        self.store.put(name, b"")
+        self.store.delete(name)
 
     def is_worked_on_here(self, name: str) -> bool:
         """Whether a job of this machine writes to the mirrored run, and so knows best what is in it."""
@@ -125,7 +140,8 @@ class Mirror:
         listed = {path: entry.size for path, entry in local_entries(self.folder / top).items()}
         if not self.is_open(top):
             return listed
-        there = {path: each.size for path, each in self.store.listing(top).items()}
+        found = self.breaker.share(("listing", top), lambda: self.store.listing(top))
+        there = {path: each.size for path, each in found.items()}
         return {**(listed if is_copy(top) else {}), **there}
 
     def is_there(self, path: Path) -> bool:
@@ -134,7 +150,7 @@ class Mirror:
         return self.is_here(path) or (not is_kept_here(rest) and rest in self.paths(top))
 
     def is_here(self, path: Path) -> bool:
-        """Whether a file is in the mirror and is what the store has; one that another machine has replaced goes."""
+        """Whether a file is in the mirror and is what the store has, as far as that is known."""
         top, rest = self.split(path)
         if not path.is_file():
             return False
@@ -146,23 +162,21 @@ class Mirror:
             or self.is_worked_on_here(run_of(top))
         ):
             return True
-        entry = self.store.head(f"{top}/{rest}")
-        if entry is not None and entry.sha256 == sha256_of(path):
-            return True
-        path.unlink(missing_ok=True)
-        return False
+        try:
+            entry = self._head(f"{top}/{rest}")
+        except NoAnswer:
+            if self.breaker.hurried:
+                return True
+            raise
+        return entry is not None and entry.sha256 == sha256_of(path)
 
     def fetch(self, path: Path) -> None:
-        """Brings a file that is not here; what the store does not have either stays missing."""
+        """Brings a file that is not here, or that another machine has replaced; what the store does not have goes."""
         top, rest = self.split(path)
         if rest == MANIFEST and is_run_name(top):
             self.look(top)
         elif rest and not self.is_here(path) and not is_kept_here(rest):
-            with self._guard:
-                alone = self._fetching.setdefault(path, threading.Lock())
-            with alone:
-                if not path.is_file():
-                    self._bring(path, top, rest)
+            self.breaker.share(path, lambda: self._bring(path, top, rest))
 
     def source(self, path: Path) -> tuple[str, Entry] | None:
         """The object that a file is to be fetched from, and what it must be."""
@@ -171,12 +185,17 @@ class Mirror:
         if listed is not None and is_copy(top):
             return f"{run_of(top)}/{rest}", listed
         if self.is_open(top):
-            listed = self.store.head(f"{top}/{rest}")
+            listed = self._head(f"{top}/{rest}")
         return (f"{top}/{rest}", listed) if listed is not None else None
+
+    def _head(self, name: str) -> Entry | None:
+        found: Entry | None = self.breaker.share(("head", name), lambda: self.store.head(name))
+        return found
 
     def _bring(self, path: Path, top: str, rest: str) -> None:
         found = self.source(path)
         if found is None:
+            path.unlink(missing_ok=True)
             return
         name, entry = found
         temporary = self.folder / ".fetching" / uuid.uuid4().hex
@@ -200,7 +219,9 @@ class Mirror:
     def footer(self, path: Path) -> Any:
         """A Parquet file's metadata, from the store; None where there is none."""
         found = self.source(path)
-        return self.store.footer(found[0]) if found is not None else None
+        if found is None:
+            return None
+        return self.breaker.share(("footer", path), lambda: self.store.footer(found[0]))
 
     def being_replaced(self, top: str) -> Mistake:
         name = run_of(top)
@@ -232,18 +253,26 @@ class Mirror:
                 if path.stat().st_mtime < old:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
 
-    def _due(self, key: str) -> bool:
-        now = time.monotonic()
-        if now - self._asked.get(key, float("-inf")) < FRESH or (self.trouble and now - self._failed < AGAIN):
-            return False
-        self._asked[key] = now
-        return True
+    def _ask(self, key: str, work: Callable[[], bool | None], within: float = math.inf) -> None:
+        """Has ``work`` done, unless it was just now; that it fails is noted, and what is here is all that there is.
 
-    @contextlib.contextmanager
-    def _noting_trouble(self) -> Iterator[None]:
+        It returns False where what the store said is not to be believed.
+        """
+        now = time.monotonic()
+        age = now - self._answered.get(key, -math.inf)
+        if not self.breaker.is_running(key) and (age < FRESH or (self._refused and now - self._failed < AGAIN)):
+            return
+        with contextlib.suppress(RemoteMistake):
+            patience = math.inf if age >= _OLD * FRESH else _MOMENT
+            self.breaker.share(key, lambda: self._noting(key, work), min(within, patience))
+
+    def _noting(self, key: str, work: Callable[[], bool | None]) -> None:
         try:
-            yield
-            self.trouble = ""
+            believed = work()
         except RemoteMistake as mistake:
-            self.trouble = str(mistake)
-            self._failed = time.monotonic()
+            if not (self.breaker.hurried and isinstance(mistake, NoAnswer)):  # the breaker knows how that goes on
+                self._refused, self._failed = str(mistake), time.monotonic()
+            raise
+        self._refused = ""
+        if believed is not False:
+            self._answered[key] = time.monotonic()

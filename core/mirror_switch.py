@@ -30,16 +30,19 @@ from core.remote_files import written as as_json
 from core.remote_store import Entry, sha256_of
 
 
-def switch(mirror: Mirror, name: str) -> None:
-    """Makes the mirrored run the version that the store has; its other files come when they are read."""
+def switch(mirror: Mirror, name: str) -> bool:
+    """Makes the mirrored run the version that the store has; its other files come when they are read.
+
+    False where the store is between two versions: nothing was changed, and it is to be asked again.
+    """
     manifest, folder = mirror.store.get(f"{name}/{MANIFEST}"), mirror.folder / name
     before = _read(folder / MANIFEST)
     if manifest == before:
-        return
+        return True
     if manifest is None:
         with mirror.switching(name):
             _clear(mirror, folder)
-        return
+        return True
     mine = Entry(len(manifest), hashlib.sha256(manifest).hexdigest())
     files = mirror.store.get(f"{name}/{FILES}")
     entries = read_entries(files)
@@ -47,8 +50,7 @@ def switch(mirror: Mirror, name: str) -> None:
         entries = by_size(mirror.store.listing(name))
         entries[MANIFEST] = mine
     if entries is None or entries.get(MANIFEST) != mine:  # one of the two is about to be replaced
-        mirror.look_again(name)
-        return
+        return False
     with mirror.switching(name):
         if is_finished(manifest) or (before is not None and is_finished(before)):
             _exchange(mirror, folder, manifest, entries)
@@ -56,6 +58,7 @@ def switch(mirror: Mirror, name: str) -> None:
             folder.mkdir(parents=True, exist_ok=True)
             list_here(mirror, name, entries)
             _write(folder / MANIFEST, manifest)
+    return True
 
 
 def begin(mirror: Mirror, name: str) -> None:

@@ -39,6 +39,13 @@ def mirror_at(cache: Path) -> Mirror | None:
     return found
 
 
+def for_readers(cache: Path) -> Path:
+    """The cache itself, of which this process shows pages to people who wait."""
+    if (mirror := mirror_at(cache)) is not None:
+        mirror.hurry()
+    return cache
+
+
 def mirror_of(path: Path) -> Mirror | None:
     """The mirror that a file lies in, if it does."""
     return next((found for folder in path.parents if (found := mirror_at(folder)) is not None), None)

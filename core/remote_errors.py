@@ -30,6 +30,10 @@ class RemoteMistake(Mistake):
     """The object store did not do what it was asked to."""
 
 
+class NoAnswer(RemoteMistake):
+    """It cannot be reached, or says nothing."""
+
+
 @contextlib.contextmanager
 def told(address: Address) -> Iterator[None]:
     """Errors of the object store as sentences; that something is not there stays a FileNotFoundError."""
@@ -38,7 +42,8 @@ def told(address: Address) -> Iterator[None]:
     except FileNotFoundError:
         raise
     except (OSError, pa.ArrowException) as error:
-        raise RemoteMistake(sentence(address, str(error))) from None
+        said = sentence(address, str(error))
+        raise (NoAnswer if said == _unanswered(address) else RemoteMistake)(said) from None
 
 
 def sentence(address: Address, said: str) -> str:
@@ -59,7 +64,11 @@ def sentence(address: Address, said: str) -> str:
     if has(_ELSEWHERE):
         return f"The bucket of {address} lies in another region. Set AWS_REGION to its region."
     if has(_NO_ANSWER):
-        return f"{address} does not answer. See to the network or AWS_ENDPOINT_URL, then try the same again."
+        return _unanswered(address)
     code = _CODE.search(said)
     why = f" ({code[1]})" if code else ""
     return f"{address} failed{why}. Try the same again, and look at the store's own log if that does not help."
+
+
+def _unanswered(address: Address) -> str:
+    return f"{address} does not answer. Check the network connection and AWS_ENDPOINT_URL, then try again."

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
@@ -20,9 +22,21 @@ from core.files import write_mistake
 from core.remote_address import Address
 from core.remote_errors import told
 
-_TRIES, _CONNECT, _REQUEST, _PATIENCE = 3, 3.0, 20.0, 20
-"""Tries of a request; seconds for a connection, for an answer, and for all tries at Google's store."""
-_PIECE = 8 * 2**20
+
+@dataclass(frozen=True)
+class Patience:
+    """``tries`` of a request; seconds for a connection, of silence, and for all tries at Google's store."""
+
+    tries: int
+    connect: float
+    silence: float
+    altogether: int
+
+
+JOB, APP, PROBE = Patience(3, 3.0, 20.0, 20), Patience(2, 2.0, 5.0, 10), Patience(1, 1.0, 2.0, 3)
+"""A call of the app goes on after its readers have left it (core.breaker); the next probe waits for the one before."""
+_FIRST, _PIECE, _BEAT = 2**17, 8 * 2**20, 0.3
+"""Bytes of a file's first piece and of the largest; and seconds that one should take, by which others are cut."""
 _MOST_COPIED = 5 * 10**9
 """Bytes that S3 copies by itself."""
 _TYPES = {".parquet": "application/vnd.apache.parquet", ".json": "application/json"}
@@ -46,8 +60,15 @@ class Listed:
 
 
 class Store:
-    def __init__(self, address: Address) -> None:
-        self.address = address
+    def __init__(self, address: Address, patience: Patience = JOB) -> None:
+        self.address, self.patience = address, patience
+        self.watched: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
+        """Around each request."""
+
+    @contextlib.contextmanager
+    def _asking(self) -> Iterator[None]:
+        with self.watched(), told(self.address):
+            yield
 
     @cached_property
     def _fs(self) -> Any:
@@ -55,7 +76,7 @@ class Store:
 
         with told(self.address):
             if self.address.scheme == "gs":
-                return fs.GcsFileSystem(retry_time_limit=timedelta(seconds=_PATIENCE))
+                return fs.GcsFileSystem(retry_time_limit=timedelta(seconds=self.patience.altogether))
             where = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
             given = {}
             if where:  # MinIO, Ceph and others that speak S3
@@ -66,9 +87,9 @@ class Store:
             region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
             return fs.S3FileSystem(
                 region=region or ("us-east-1" if where else None),
-                connect_timeout=_CONNECT,
-                request_timeout=_REQUEST,
-                retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=_TRIES),
+                connect_timeout=self.patience.connect,
+                request_timeout=self.patience.silence,
+                retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=self.patience.tries),
                 allow_delayed_open=True,  # a small object is one request
                 background_writes=False,  # which would copy a large file into memory, whole
                 **given,
@@ -77,11 +98,9 @@ class Store:
     def get(self, name: str) -> bytes | None:
         """An object whole; None where there is none."""
         try:
-            with told(self.address), self._fs.open_input_stream(self.address.path(name)) as stream:
-                data: bytes = stream.read()
+            return b"".join(self._pieces(name))
         except FileNotFoundError:
             return None
-        return data
 
     def put(self, name: str, data: bytes | Path) -> Entry:
         """An object is there whole or not at all: it is given in one call, which no signal interrupts."""
@@ -91,7 +110,7 @@ class Store:
         signed = {"Content-Type": f"{kind}; sha256={digest}; size={size}"}
         # An empty file cannot be mapped.
         whole = pa.memory_map(str(data)).read_buffer() if isinstance(data, Path) and size else data
-        with told(self.address):
+        with self._asking():
             stream = self._fs.open_output_stream(self.address.path(name), metadata=signed)
             stream.write(b"" if isinstance(whole, Path) else whole)
             stream.close()
@@ -100,7 +119,7 @@ class Store:
     def head(self, name: str) -> Entry | None:
         """What an object says it is; None where there is none, or only a part of it."""
         try:
-            with told(self.address), self._fs.open_input_file(self.address.path(name)) as file:
+            with self._asking(), self._fs.open_input_file(self.address.path(name)) as file:
                 size, said = file.size(), file.metadata() or {}
         except FileNotFoundError:
             return None
@@ -124,8 +143,19 @@ class Store:
         return Entry(size, digest.hexdigest())
 
     def _pieces(self, name: str) -> Iterator[bytes]:
-        with told(self.address), self._fs.open_input_stream(self.address.path(name)) as stream:
-            while piece := stream.read(_PIECE):
+        """An object's bytes, in pieces that come a few times a second: silence is told from a slow line by them."""
+        size = _FIRST
+        with self._asking():
+            stream = self._fs.open_input_stream(self.address.path(name))
+        with stream:
+            while True:
+                began = time.monotonic()
+                with self._asking():
+                    piece = stream.read(size)
+                if not piece:
+                    return
+                fitting = size * _BEAT / max(time.monotonic() - began, _BEAT / 4)
+                size = int(min(max(fitting, _FIRST / 4), _PIECE))
                 yield piece
 
     def footer(self, name: str) -> Any:
@@ -133,7 +163,7 @@ class Store:
         import pyarrow.parquet as pq
 
         try:
-            with told(self.address), self._fs.open_input_file(self.address.path(name)) as file:
+            with self._asking(), self._fs.open_input_file(self.address.path(name)) as file:
                 try:
                     return pq.read_metadata(file)
                 except pa.ArrowInvalid:
@@ -147,7 +177,7 @@ class Store:
 
         root = self.address.path(folder)
         try:
-            with told(self.address):
+            with self._asking():
                 found = self._fs.get_file_info(fs.FileSelector(root, recursive=True))
         except FileNotFoundError:
             return {}
@@ -162,24 +192,24 @@ class Store:
         from pyarrow import fs
 
         try:
-            with told(self.address):
+            with self._asking():
                 found = self._fs.get_file_info(fs.FileSelector(self.address.path()))
         except FileNotFoundError:
             found = []
         if not found:
-            with told(self.address):
+            with self._asking():
                 if self._fs.get_file_info(self.address.bucket).type == fs.FileType.NotFound:
                     raise OSError("NO_SUCH_BUCKET")
         return sorted(info.base_name for info in found if info.type == fs.FileType.Directory)
 
     def copy(self, name: str, to: str, size: int) -> None:
         """Within the store, where it can; an object larger than that goes through this machine."""
-        with told(self.address):
+        with self._asking():
             if size <= _MOST_COPIED:
                 self._fs.copy_file(self.address.path(name), self.address.path(to))
                 return
         signed = self.head(name)
-        with told(self.address):
+        with self._asking():
             kind = f"{_TYPES['.parquet']}; sha256={signed.sha256 if signed else ''}; size={size}"
             stream = self._fs.open_output_stream(self.address.path(to), metadata={"Content-Type": kind})
             for piece in self._pieces(name):
@@ -188,14 +218,14 @@ class Store:
 
     def delete(self, name: str) -> None:
         try:
-            with told(self.address):
+            with self._asking():
                 self._fs.delete_file(self.address.path(name))
         except FileNotFoundError:
             pass
 
     def delete_folder(self, name: str) -> None:
         try:
-            with told(self.address):
+            with self._asking():
                 self._fs.delete_dir(self.address.path(name))
         except FileNotFoundError:
             pass

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.breaker import clock
 from core.errors import Mistake
 from core.files import check_run_name, is_inside, is_regular, is_run_name, replacing, write_mistake
 from core.lease import leased
@@ -401,6 +402,12 @@ def trouble_at(cache: Path) -> str:
     """Why the object store of a cache does not answer; '' where it does, or the cache is a folder."""
     mirror = mirror_at(cache)
     return mirror.trouble if mirror is not None else ""
+
+
+def fetched_by(cache: Path) -> str:
+    """When the object store of a cache last answered, as people read it; '' where it never has since the start."""
+    mirror = mirror_at(cache)
+    return clock(mirror.breaker.heard) if mirror is not None and mirror.breaker.heard > float("-inf") else ""
 
 
 def write_part(path: Path, docs: np.ndarray, vectors: np.ndarray, dtype: str, digest: str, heads: int = 1) -> None:

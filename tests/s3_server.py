@@ -1,4 +1,4 @@
-"""A real S3 server on loopback (moto's), behind a door that can be shut and that can drop a connection midway."""
+"""A real S3 server on loopback (moto's), behind a door that can be shut, fall silent, be slow or drop a connection."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 
 from conftest import free_port
 
@@ -35,6 +36,10 @@ class S3Server:
         self.stall_after: int | None = None
         """Bytes after which nothing is passed on any more; ``stalled`` is set then."""
         self.stalled = threading.Event()
+        self.rate: int | None = None
+        """Bytes of answers per second, where they are slow."""
+        self._speaking = threading.Event()
+        self._speaking.set()
         self._door = free_port()
         self.open()
 
@@ -69,6 +74,19 @@ class S3Server:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
+    @contextlib.contextmanager
+    def silent(self) -> Iterator[None]:
+        """Connections are accepted and never answered; those that were begun meanwhile are dropped at the end."""
+        self._speaking.clear()
+        try:
+            yield
+        finally:
+            held, self._connections = self._connections, []
+            self._speaking.set()
+            for connection in held:
+                with contextlib.suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+
     def close(self) -> None:
         self.shut()
         self._process.kill()
@@ -85,7 +103,7 @@ class S3Server:
 
     def _pass(self, source: socket.socket, target: socket.socket, counted: bool) -> None:
         with contextlib.suppress(OSError):
-            while data := source.recv(65536):
+            while data := source.recv(16384 if self.rate else 65536):
                 if counted:
                     line = data.split(b"\r\n", 1)[0].decode("latin-1")
                     if line.endswith("HTTP/1.1"):
@@ -101,6 +119,9 @@ class S3Server:
                             while source.recv(65536):
                                 pass
                             break
+                self._speaking.wait()
+                if self.rate is not None and not counted:
+                    time.sleep(len(data) / self.rate)
                 target.sendall(data)
         for each in (source, target):
             with contextlib.suppress(OSError):

@@ -17,6 +17,7 @@ from core.head_index import HeadIndex
 from core.labels import Compared, Labels, compare, kept_labels, kept_sources
 from core.manifest import Manifest
 from core.merging import topic_similarity
+from core.mirrors import for_readers
 from core.neighbours import Neighbours, nearest_by
 from core.report import Tables, read_tables
 from core.results import (
@@ -103,7 +104,7 @@ class RunState:
 
 
 def cache_folder() -> Path:
-    return default_cache()
+    return for_readers(default_cache())
 
 
 def runs() -> list[RunState]:

@@ -16,7 +16,7 @@ from streamlit import config, runtime
 
 from core import VERSION
 from core.errors import Mistake
-from core.mirrors import shown
+from core.mirrors import for_readers, shown
 from core.settings import Settings, is_read_only, read_settings, unknown_settings
 from core.store import default_cache, run_names
 from pages.shared.access import find_gate
@@ -79,7 +79,7 @@ def announce() -> None:
         for sentence in mistake.sentences:
             event("closed", sentence=sentence)
         return
-    names = run_names(settings.cache)
+    names = run_names(for_readers(settings.cache))
     event("start", **_shown(settings), runs=len(names), auth="off" if gate.is_open else "on")
     if gate.is_open:
         event("open", sentence="Nobody has to sign in: there is no [auth] in Streamlit's secrets.")

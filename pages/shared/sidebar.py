@@ -7,7 +7,7 @@ import streamlit as st
 from core.draft import is_being_renewed
 from core.presets import PRESETS
 from core.settings import setting
-from core.store import trouble_at
+from core.store import fetched_by, trouble_at
 from pages.shared.components.copy_link import copy_link
 from pages.shared.data import RunState, cache_folder, runs
 from pages.shared.text import plain
@@ -21,8 +21,9 @@ def choose_run() -> RunState | None:
     if not states:
         return None
     if trouble := trouble_at(cache_folder()):
+        when = f"by {moment}" if (moment := fetched_by(cache_folder())) else "before"
         st.sidebar.warning(
-            f"You see what this server had fetched before. {plain(trouble)}", icon=":material/cloud_off:"
+            f"You see what this server had fetched {when}. {plain(trouble)}", icon=":material/cloud_off:"
         )
     names = list(states)
     first = next((name for name in (setting("HEADSCOPE_RUN"), "demo") if name in states), names[0])
