@@ -179,6 +179,7 @@ def test_counts(config: EmbedConfig, write_corpus: Write) -> None:
         "duplicate": 1,
         "sampled_out": 0,
         "kept": 4,
+        **dict.fromkeys(("no_id", "no_title", "no_url", "no_topic", "numbered"), 0),
         "tokens": 4 + 3 + 202 + 3,
         "truncated": 1,
         "parts": 2,
