@@ -73,8 +73,8 @@ def _query(line: str, where: str, docs: Mapping[str, int], copies: Mapping[str, 
         raise Mistake(f"{where} names the document '{unknown[0][:80]}', which this run does not have. Check its ids.")
     if several := next((key for key in keys if key in copies), None):
         raise Mistake(
-            f"{where} names the document '{several[:80]}', an id that {1 + copies[several]} documents of this run have. "
-            "Embed the corpus again with ids of their own, or with --duplicate-ids number."
+            f"{where} names the document '{several[:80]}', an id that {1 + copies[several]} documents of this run "
+            "have. Embed the corpus again with unique ids, or with --duplicate-ids number."
         )
     aspects = given.get("aspects", len(keys))
     if type(aspects) is not int or aspects < 1:
