@@ -192,9 +192,10 @@ def test_neither_documents_nor_the_key_go_to_another_host(
 def test_a_redirect_to_anything_else_is_refused_in_a_sentence(
     target: str, answers: Answers, config_for: Callable[..., AskConfig]
 ) -> None:
-    with OpenAIServer(faults={"redirect": 1.0}) as server, pytest.raises(Mistake, match="redirects to"):
+    with OpenAIServer(faults={"redirect": 1.0}) as server:
         server.elsewhere = target
-        ask(documents(3), 3, config_for(server, concurrency=1, tries=1), answers, nothing)
+        with pytest.raises(Mistake, match="redirects to"):
+            ask(documents(3), 3, config_for(server, concurrency=1, tries=1), answers, nothing)
 
 
 def test_a_redirect_within_the_server_is_followed(answers: Answers, config_for: Callable[..., AskConfig]) -> None:

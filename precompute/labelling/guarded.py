@@ -1,4 +1,4 @@
-"""HTTP for answers of a server that is not trusted: of a limited size, and from no other host than the one that was asked.
+"""HTTP for the answers of an untrusted server: limited in size, and from no other host than the one asked.
 
 Without a limit a broken or hostile server fills the memory; with a redirect it sends documents, and the key, elsewhere.
 """
