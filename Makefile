@@ -51,10 +51,9 @@ $(VENV)/.python:
 	@$(PYTHON) -m venv $(VENV) || { echo "The virtual environment could not be made: install Python's venv module (on Debian: apt-get install python3-venv)."; exit 1; }
 	@touch $@
 
-$(VENV)/.installed: $(VENV)/.python requirements.txt
+$(VENV)/.installed: $(VENV)/.python requirements.txt requirements.lock requirements-cuda.lock
 	@echo "Installing the requirements into $(VENV) (a few minutes the first time) ..."
-	@$(PIP) $$(grep '^torch==' requirements.txt)
-	@$(PIP) -r requirements.txt
+	@$(BIN)/python -m deploy.install
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.txt
