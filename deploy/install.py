@@ -14,7 +14,7 @@ from importlib.metadata import requires
 from deploy.lock import CUDA
 from deploy.locked import CUDA_LOCK, LOCK, ROOT, pinned
 
-COVERED = {("cpython", "linux", "x86_64"), ("cpython", "linux", "aarch64"), ("cpython", "darwin", "arm64")}
+COVERED = {("cpython", "linux", "x86_64"), ("cpython", "darwin", "arm64")}
 """Implementation, system and processor for which every locked package has a wheel."""
 
 
