@@ -1,7 +1,7 @@
 # syntax=docker/dockerfile:1
 # The app (the last stage, so the default) and the precompute job on a GPU: --target gpu. Both by the same steps.
 #
-#   PYTHON_IMAGE  by version; to pin its content too, add the digest your registry shows: python:3.11.14-slim-bookworm@sha256:…
+#   PYTHON_IMAGE  by version; 'make digests' pins the content, too, as your registry shows it: python:…-bookworm@sha256:…
 #   GPU_IMAGE     the base of --target gpu; compose.yaml names NVIDIA's CUDA image. Any Debian or Ubuntu with Python 3.11 or
 #                 newer will do, for torch's CUDA build brings its libraries along: the default is the app's base
 #   TORCH_INDEX   where torch comes from: the address of PyTorch's index of CPU builds makes the app's image a third of the
@@ -70,7 +70,7 @@ EXPOSE 8501
 HEALTHCHECK --interval=30s --timeout=5s --start-period=40s \
   CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8501/_stcore/health', timeout=4)"]
 CMD ["streamlit", "run", "app.py", "--server.address=0.0.0.0", "--server.port=8501", "--server.headless=true", "--server.fileWatcherType=none", "--browser.serverAddress=localhost"]
-COPY LICENSE THIRD_PARTY.md ./
+COPY LICENSE THIRD_PARTY.md sbom.cdx.json ./
 COPY .streamlit/config.toml .streamlit/
 # A container that is started with nothing shows something.
 COPY --from=demo --chown=10001:10001 /cache /cache

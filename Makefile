@@ -10,7 +10,7 @@ RUN_ARGS ?=
 WORKERS ?= 2
 TIMES ?= 10
 
-.PHONY: help install run demo smollm2 chromium test test-fast test-browser-busy lint fuzz bench bench-maps bench-figures bench-app bench-labels bench-document bench-engines bench-layers bench-load bench-retrieval frontend screenshots lock licences audit clean bench-storage bench-cost bench-large
+.PHONY: help install run demo smollm2 chromium test test-fast test-browser-busy lint fuzz bench bench-maps bench-figures bench-app bench-labels bench-document bench-engines bench-layers bench-load bench-retrieval frontend screenshots lock licences sbom digests audit clean bench-storage bench-cost bench-large
 
 help:
 	@echo "make run            install, build the demo, open the app"
@@ -35,8 +35,10 @@ help:
 	@echo "make bench-large    the app on a million documents against ten thousand (half an hour, 1.3 GB)"
 	@echo "make frontend       build the head map's bundle again (needs Node)"
 	@echo "make screenshots    take the README's pictures again"
-	@echo "make lock           requirements.txt to the image's lock files, with hashes; then make licences"
+	@echo "make lock           requirements.txt to the image's lock files, with hashes; then make licences sbom"
 	@echo "make licences       THIRD_PARTY.md again, from the packages' metadata"
+	@echo "make sbom           sbom.cdx.json again: the same packages as a CycloneDX bill of materials"
+	@echo "make digests        pin the base images by the digests of their registry (needs skopeo or Docker)"
 	@echo "make audit          look for known vulnerabilities in what is locked"
 	@echo "make clean          remove the virtual environment (never the cache)"
 
@@ -54,10 +56,9 @@ $(VENV)/.python:
 	@$(PYTHON) -m venv $(VENV) || { echo "The virtual environment could not be made: install Python's venv module (on Debian: apt-get install python3-venv)."; exit 1; }
 	@touch $@
 
-$(VENV)/.installed: $(VENV)/.python requirements.txt
+$(VENV)/.installed: $(VENV)/.python requirements.txt requirements.lock requirements-cuda.lock
 	@echo "Installing the requirements into $(VENV) (a few minutes the first time) ..."
-	@$(PIP) $$(grep '^torch==' requirements.txt)
-	@$(PIP) -r requirements.txt
+	@$(BIN)/python -m deploy.install
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.txt
@@ -153,6 +154,12 @@ lock: $(VENV)/.installed-dev
 
 licences: $(VENV)/.installed-dev
 	$(BIN)/python -m deploy.licences
+
+sbom: $(VENV)/.installed-dev
+	$(BIN)/python -m deploy.sbom
+
+digests: $(VENV)/.installed-dev
+	$(BIN)/python -m deploy.digests
 
 # Only a known vulnerability is a failure: without the database it says that it was skipped.
 audit: $(VENV)/.installed-dev

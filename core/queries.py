@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +32,11 @@ def read_queries(path: Path, ids: Sequence[str]) -> tuple[Query, ...]:
     """
     if not path.is_file():
         raise Mistake(f"There is no file '{path}'. Check --queries.")
-    docs = {key: doc for doc, key in enumerate(ids)}
+    docs: dict[str, int] = {}
+    copies: Counter[str] = Counter()
+    for doc, key in enumerate(ids):
+        if docs.setdefault(key, doc) != doc:
+            copies[key] += 1
     found: list[Query] = []
     try:
         with path.open(encoding="utf-8-sig") as file:
@@ -40,7 +45,7 @@ def read_queries(path: Path, ids: Sequence[str]) -> tuple[Query, ...]:
                     continue
                 if len(found) == MOST:
                     raise Mistake(f"{path.name} has more than {MOST:,} queries. Split it.")
-                found.append(_query(line, f"Line {number} of {path.name}", docs))
+                found.append(_query(line, f"Line {number} of {path.name}", docs, copies))
     except UnicodeDecodeError as error:
         raise Mistake(f"{path.name} is not text in UTF-8, so that no query can be read. Save it as UTF-8.") from error
     if not found:
@@ -48,7 +53,7 @@ def read_queries(path: Path, ids: Sequence[str]) -> tuple[Query, ...]:
     return tuple(found)
 
 
-def _query(line: str, where: str, docs: Mapping[str, int]) -> Query:
+def _query(line: str, where: str, docs: Mapping[str, int], copies: Mapping[str, int]) -> Query:
     if len(line) > 10 * _LONGEST:
         raise Mistake(f"{where} is longer than {10 * _LONGEST:,} letters. Shorten it.")
     try:
@@ -66,6 +71,11 @@ def _query(line: str, where: str, docs: Mapping[str, int]) -> Query:
     unknown = [key for key in keys if key not in docs]
     if unknown:
         raise Mistake(f"{where} names the document '{unknown[0][:80]}', which this run does not have. Check its ids.")
+    if several := next((key for key in keys if key in copies), None):
+        raise Mistake(
+            f"{where} names the document '{several[:80]}', an id that {1 + copies[several]} documents of this run "
+            "have. Embed the corpus again with unique ids, or with --duplicate-ids number."
+        )
     aspects = given.get("aspects", len(keys))
     if type(aspects) is not int or aspects < 1:
         raise Mistake(f"{where} has {aspects!r:.40} as aspects. Give a number from 1 upwards, or leave it out.")

@@ -66,7 +66,8 @@ def _embed(options: argparse.Namespace) -> int:
     from transformers.utils import logging
 
     from precompute import embed
-    from precompute.corpus import Columns, Filters
+    from precompute.corpus import Filters
+    from precompute.corpus_columns import Columns
     from precompute.engines import Hands
     from precompute.storage import Storage
     from precompute.summary import gone_summary, summary
@@ -92,6 +93,7 @@ def _embed(options: argparse.Namespace) -> int:
             min_chars=options.min_chars,
             keep_duplicates=options.keep_duplicates,
             skip_bad=options.skip_bad,
+            duplicate_ids=options.duplicate_ids,
         ),
         part_size=options.part_size,
         storage=Storage(tuple(options.stages) if options.stages else None, options.store_dtype),

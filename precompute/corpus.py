@@ -4,37 +4,19 @@ import hashlib
 import heapq
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from itertools import chain
 
 from core.errors import Mistake
+from precompute.corpus_columns import DEFAULTS, Columns, choose_columns, first_rows
+from precompute.corpus_ids import DUPLICATE_IDS, REFUSE, Ids
 from precompute.sources import Row, Source, refuse
 from precompute.sources.values import Scalar, clean, keeps, scalar, string, title_of
-
-DEFAULTS: dict[str, tuple[str, ...]] = {
-    "text": ("text", "content", "body", "document", "passage"),
-    "id": ("id", "_id", "doc_id", "uuid"),
-    "title": ("title", "headline", "name"),
-    "url": ("url", "link", "source_url"),
-    "topic": ("topic", "label", "category"),
-}
-"""For each field of a document the columns that are taken for it, the first that is there."""
 
 OURS = frozenset({*DEFAULTS, "doc", "tokens", "truncated", "label_source", "label_score"})
 """Columns of documents.parquet that a corpus's own extra columns must not overwrite."""
 
 MAX_EXTRA = 64
-SHOWN = 30
-
-
-@dataclass(frozen=True)
-class Columns:
-    """The corpus's name for each field; None means the first of the defaults that is there."""
-
-    text: str | None = None
-    id: str | None = None
-    title: str | None = None
-    url: str | None = None
-    topic: str | None = None
 
 
 @dataclass(frozen=True)
@@ -47,11 +29,15 @@ class Filters:
     min_chars: int = 1
     keep_duplicates: bool = False
     skip_bad: bool = False
+    duplicate_ids: str = REFUSE
+    """One of corpus_ids.DUPLICATE_IDS."""
 
     def __post_init__(self) -> None:
         for name, number in (("--limit", self.limit), ("--sample", self.sample)):
             if number is not None and number < 1:
                 raise Mistake(f"{name} {number} keeps no document. Give 1 or more.")
+        if self.duplicate_ids not in DUPLICATE_IDS:
+            raise Mistake(f"--duplicate-ids must be {' or '.join(DUPLICATE_IDS)}, not '{self.duplicate_ids}'.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +51,13 @@ class Document:
     topic: str | None
     extra: dict[str, Scalar]
     progress: float | None
+    missing: tuple[str, ...] = ()
+    """Fields for which the corpus has a column, but not this record."""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What became of the records: ``read`` is the sum of the others once the iteration has ended."""
+    """What became of the records: ``read`` is the sum of those up to ``kept`` once the iteration has ended."""
 
     read: int = 0
     bad: int = 0
@@ -77,6 +65,13 @@ class Counts:
     duplicate: int = 0
     sampled_out: int = 0
     kept: int = 0
+    no_id: int = 0
+    """Kept ones without a value where the corpus has a column for it; so for the next three."""
+    no_title: int = 0
+    no_url: int = 0
+    no_topic: int = 0
+    numbered: int = 0
+    """Kept ones whose id another one has, so that it was given a number."""
 
 
 @dataclass
@@ -96,7 +91,9 @@ class _Pass:
         passed = 0
         for row in self.source.rows(self._unreadable):
             self.tally["read"] += 1
-            mapping = mapping or choose_columns(self.columns, row.columns, self.source.label)
+            if mapping is None:
+                window = chain([row.columns], first_rows(self.source))
+                mapping = choose_columns(self.columns, window, self.source.label)
             text = self._text(row, mapping["text"])
             if text is None:
                 continue
@@ -152,7 +149,8 @@ class _Pass:
             )
         key = found.get("id") or clean(row.key)
         title = found.get("title") or title_of(text) or key
-        return Document(key, title, text, found.get("url"), found.get("topic"), extra, row.progress)
+        missing = tuple(name for name, value in found.items() if value is None)
+        return Document(key, title, text, found.get("url"), found.get("topic"), extra, row.progress, missing)
 
 
 class Corpus:
@@ -176,9 +174,9 @@ class Corpus:
         return self._all(reading) if self.filters.sample is None else self._sample(reading, self.filters.sample)
 
     def _all(self, reading: _Pass) -> Iterator[Document]:
+        ids = Ids(self.filters.duplicate_ids)
         for document in reading.passing():
-            reading.tally["kept"] += 1
-            yield document
+            yield self._kept(document, ids, reading.tally)
         self._refuse_none(reading.tally)
 
     def _sample(self, reading: _Pass, size: int) -> Iterator[Document]:
@@ -195,12 +193,23 @@ class Corpus:
         tally["sampled_out"] = passed - len(chosen)
         self._refuse_none(tally, len(chosen))
         again = _Pass(self.source, self.columns, self.filters).passing()
+        ids = Ids(self.filters.duplicate_ids)
         for index, document in enumerate(again):
             if index in chosen:
-                tally["kept"] += 1
-                yield document
+                yield self._kept(document, ids, tally)
                 if tally["kept"] == len(chosen):
                     return
+
+    def _kept(self, document: Document, ids: Ids, tally: Counter[str]) -> Document:
+        """The document with an id of its own; counted, with what it misses."""
+        own = ids.own(document.id, document.title, self.source.label)
+        tally["kept"] += 1
+        for name in document.missing:
+            tally[f"no_{name}"] += 1
+        if own == document.id:
+            return document
+        tally["numbered"] += 1
+        return replace(document, id=own)
 
     def _refuse_none(self, tally: Counter[str], left: int | None = None) -> None:
         if tally["kept"] if left is None else left:
@@ -217,27 +226,6 @@ class Corpus:
         raise Mistake(
             f"No document is left of {self.source.label}: {', '.join(parts)}. {remedy[0].upper()}{remedy[1:]}."
         )
-
-
-def choose_columns(named: Columns, present: dict[str, object], label: str) -> dict[str, str]:
-    """The column of each field that has one, decided on the first row."""
-    shown = [repr(name) for name in list(present)[:SHOWN]]
-    if len(present) > SHOWN:
-        shown.append(f"and {len(present) - SHOWN} more")
-    has = f"it has {', '.join(shown) or 'no columns'}"
-    mapping = {name: column for name in DEFAULTS if (column := getattr(named, name)) is not None}
-    for name, column in mapping.items():
-        if column not in present:
-            raise Mistake(f"{label} has no column {column!r}: {has}. Name yours with --{name}-column.")
-    named_ones = set(mapping.values())
-    for name, defaults in DEFAULTS.items():
-        if name not in mapping:
-            found = next((each for each in defaults if each in present and each not in named_ones), None)
-            if found is not None:
-                mapping[name] = found
-    if "text" not in mapping:
-        raise Mistake(f"{label} has no text column: {has}. Name yours with --text-column.")
-    return mapping
 
 
 def extra_name(name: str) -> str:

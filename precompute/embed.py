@@ -27,7 +27,8 @@ def run(config: EmbedConfig, progress: Progress | None = None) -> EmbedResult:
     check(config)
     progress = progress or Quiet()
     engine = engine_at(config.engine, config.cache)
-    source = open_source(config.source)
+    meter = Meter("embed", progress)
+    source = open_source(config.source, meter.reading)
     model, corpus = config.embedder.locate(), source.fingerprint()
     inputs = inputs_of(config, corpus, model.revision)
     run_ = Run(config.cache, config.run)
@@ -42,7 +43,7 @@ def run(config: EmbedConfig, progress: Progress | None = None) -> EmbedResult:
         target = found.target
         spec = spec_of(config, target.kind if isinstance(target, Draft) else None, model.revision, inputs)
         reader = Reader(target, Corpus(source, config.columns, config.filters), inputs, config.part_size)
-        job = Job(config, found, reader, source.label, corpus, Meter("embed", progress), engine.shared)
+        job = Job(config, found, reader, source.label, corpus, meter, engine.shared)
         try:
             if not job.is_made():
                 engine.run(Task(spec, model, reader, config.hands), job.tell)

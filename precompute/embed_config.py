@@ -10,7 +10,8 @@ from core.embedder import EmbedderConfig
 from core.errors import Mistake, listed
 from core.manifest import Manifest
 from core.mirrors import shown
-from precompute.corpus import Columns, Filters
+from precompute.corpus import Filters
+from precompute.corpus_columns import Columns
 from precompute.engines import ENGINES, Hands
 from precompute.fingerprint import fingerprint
 from precompute.part_spec import PartSpec
@@ -80,13 +81,22 @@ def inputs_of(config: EmbedConfig, source: str, revision: str) -> str:
             "source": source,
             "model": [revision, *(getattr(config.embedder, name) for name in names)],
             "columns": config.columns,
-            # Whether bad records are skipped is left out: where there are none it changes nothing, and where there are
-            # some the refused command is to go on once --skip-bad is added.
-            "filters": replace(config.filters, skip_bad=False),
+            "filters": _deciding(config.filters),
             "part_size": config.part_size,
             **config.storage.asked(),
         }
     )
+
+
+def _deciding(filters: Filters) -> dict[str, Any]:
+    """The filters as they were fingerprinted from the first.
+
+    Whether bad records are skipped and copies of ids numbered is left out: where there are none it changes nothing, and
+    where there are some the refused command is to go on once --skip-bad or --duplicate-ids is added.
+    """
+    found = asdict(replace(filters, skip_bad=False))
+    del found["duplicate_ids"]
+    return found
 
 
 def options_of(config: EmbedConfig) -> dict[str, Any]:

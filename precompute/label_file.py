@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 import pyarrow as pa
 
 from core.errors import Mistake, listed
 from core.schema import LABELS
-from precompute.corpus import DEFAULTS
+from precompute.corpus_columns import find_columns, first_rows
 from precompute.label_config import Job, Made
 from precompute.sources import READERS
 from precompute.sources.files import find
@@ -79,10 +80,10 @@ def _open(job: Job) -> LocalSource:
 
 
 def _pairs(source: LocalSource) -> Iterator[tuple[str, str | None, str]]:
-    """``(id, topic, where)`` of every row; columns are found on the first, by their usual names."""
+    """``(id, topic, where)`` of every row; columns are found in the first rows, by their usual names."""
     columns: dict[str, str] | None = None
     for row in source.rows(_refuse):
-        columns = columns or {name: _column(name, row, source.label) for name in ("id", "topic")}
+        columns = columns or _columns(source, row)
         key = string(row.columns.get(columns["id"]))
         if key is None:
             _refuse(f"{row.where} has no '{columns['id']}'.")
@@ -90,13 +91,15 @@ def _pairs(source: LocalSource) -> Iterator[tuple[str, str | None, str]]:
             yield key, string(row.columns.get(columns["topic"])), row.where
 
 
-def _column(name: str, row: Row, label: str) -> str:
-    for column in DEFAULTS[name]:
-        if column in row.columns:
-            return column
-    raise Mistake(
-        f"{label} has no column '{name}': it has {listed(row.columns) or 'none'}. Name the columns 'id' and 'topic'."
-    )
+def _columns(source: LocalSource, first: Row) -> dict[str, str]:
+    found = find_columns(("id", "topic"), {}, chain([first.columns], first_rows(source)))
+    for name in ("id", "topic"):
+        if name not in found.mapping:
+            raise Mistake(
+                f"{source.label} has no column '{name}': it has {listed(found.present) or 'none'}. Name the columns "
+                "'id' and 'topic'."
+            )
+    return found.mapping
 
 
 def _refuse(sentence: str) -> None:

@@ -26,6 +26,7 @@ from core.topics import AUTO, LABELS, TOPIC_LISTS
 from core.tsne import LIMIT, METHODS, METRICS, MapConfig
 from precompute.attention_config import DOCUMENTS as LOOKED_AT
 from precompute.attention_config import TOKENS
+from precompute.corpus_ids import DUPLICATE_IDS, NUMBER, REFUSE
 from precompute.engines import ENGINES
 from precompute.label_config import Asking
 from precompute.label_sources import SOURCES
@@ -150,6 +151,12 @@ def _source_options(command: argparse.ArgumentParser) -> None:
     group.add_argument("--min-chars", type=int, default=1, metavar="N", help="leave out shorter texts (default: 1)")
     group.add_argument("--keep-duplicates", action="store_true", help="keep documents whose text came before")
     group.add_argument("--skip-bad", action="store_true", help="leave out broken records, and count them")
+    group.add_argument(
+        "--duplicate-ids",
+        choices=DUPLICATE_IDS,
+        default=REFUSE,
+        help=f"an id that several documents have: {REFUSE} the corpus (default), or {NUMBER} the copies (id, id#2)",
+    )
     group.add_argument("--part-size", type=int, default=1_000, metavar="N", help="documents in a part (default: 1000)")
     group.add_argument("--replace", action="store_true", help="make a run anew that is finished or holds other inputs")
 

@@ -12,6 +12,8 @@ from typing import Protocol, TextIO
 from core.terminal import printable
 
 _WIDTH = 24
+_SILENCE = 2.0
+"""Seconds without a report after which a step that only reads says how far it is."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,7 @@ class Meter:
         self._fraction: float | None = None
         self._first_fraction = 0.0
         self._begun_at: float | None = None
+        self._shown_at = -_SILENCE
 
     @property
     def seconds(self) -> float:
@@ -155,6 +158,11 @@ class Meter:
     def say(self, message: str) -> None:
         self._show(message)
 
+    def reading(self, done: int, total: int) -> None:
+        """``done`` of ``total`` bytes of the corpus were read; told where nothing else has been for a while."""
+        if time.monotonic() - self._shown_at >= _SILENCE:
+            self._show(f"reading the corpus: {done / 1e6:,.1f} of {total / 1e6:,.1f} MB")
+
     def at(self, fraction: float, message: str) -> None:
         """``fraction`` of the step is done; for work that is not counted in documents."""
         if self._begun_at is None:
@@ -169,6 +177,7 @@ class Meter:
         if fraction is not None and fraction > self._first_fraction and self._tokens:
             left = elapsed * (1 - fraction) / (fraction - self._first_fraction)
         speed = self._tokens / elapsed if elapsed > 0 else 0.0
+        self._shown_at = time.monotonic()
         self._progress.show(Report(self._step, self._documents, speed, fraction, left, message))
 
 

@@ -21,6 +21,8 @@ _LEFT_OUT = {
     "sampled_out": "not in the sample",
     "failed": "could not be embedded (failed.parquet names them)",
 }
+_MISSING = {"no_id": "an id", "no_title": "a title", "no_url": "a URL", "no_topic": "a topic"}
+"""Of columns that other documents have."""
 
 
 def summary(run: str, result: EmbedResult) -> str:
@@ -50,6 +52,10 @@ def summary(run: str, result: EmbedResult) -> str:
     lines.append(f"  {pace}; {result.bytes / 1e6:,.1f} MB in the cache, vectors of {stored(manifest)}.")
     if left_out := [f"{counts[key]:,} {word}" for key, word in _LEFT_OUT.items() if counts.get(key)]:
         lines.append(f"  Left out of {counts['read']:,}: {', '.join(left_out)}.")
+    if missing := [f"{counts[key]:,} without {word}" for key, word in _MISSING.items() if counts.get(key)]:
+        lines.append(f"  Of {counts['kept']:,} documents: {', '.join(missing)}.")
+    if counts.get("numbered"):
+        lines.append(f"  Duplicate ids that were numbered: {counts['numbered']:,}.")
     if counts["truncated"]:
         lines.append(f"  {counts['truncated']:,} documents were cut to {model['max_tokens']} tokens (--max-tokens).")
     lines += [f"  {note}" for note in model["notes"]]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import gzip
 import hashlib
 import json
 import threading
@@ -20,6 +21,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 COMPLETION_TOKENS = 12
+ENOUGH = 64 * 2**20
+"""Bytes that an endless answer ends after all with, for clients that take everything."""
 TOPICS = ("Cooking", "Sports", "Astronomy")
 
 
@@ -34,6 +37,8 @@ class Response:
     """The connection ends in the middle of the body."""
     hang: bool = False
     """No answer at all until the client goes away."""
+    endless: bool = False
+    """The body goes on until the client goes away, or to ENOUGH bytes."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,13 @@ FAULTS: dict[str, Fault] = {
         400, "This model's maximum context length is 10 tokens, reduce max_tokens.", "context_length_exceeded"
     ),
     "hang": lambda server, body, key: Response(hang=True),
+    "endless": lambda server, body, key: Response(200, endless=True),
+    "endless error": lambda server, body, key: Response(500, endless=True),
+    "packed": lambda server, body, key: Response(
+        200, gzip.compress(server.completion(body, "{}").body), {"content-encoding": "gzip"}
+    ),
+    "nested": lambda server, body, key: Response(200, b"[" * 100_000),
+    "redirect": lambda server, body, key: Response(307, b"", {"location": server.elsewhere}),
     "garbage": lambda server, body, key: Response(200, b"<html>gateway</html>"),
     "dropped": lambda server, body, key: Response(200, server.completion(body, "{}").body, cut=True),
     "truncated": _says('{"topic": "Coo'),
@@ -107,6 +119,10 @@ class OpenAIServer:
         self.topics, self.faults, self.seed, self.delay = tuple(topics), dict(faults or {}), seed, delay
         self.retry_after, self.unknown, self.plain = retry_after, tuple(unknown), plain
         self.batch_ends, self.batch_polls = list(batch_ends), batch_polls
+        self.elsewhere = ""
+        """Where requests are redirected to."""
+        self.streamed = 0
+        """Bytes of endless answers that were taken."""
         self.seen: list[Seen] = []
         self.paid: Counter[str] = Counter()
         self.prompt_tokens = self.completion_tokens = 0
@@ -314,6 +330,9 @@ class OpenAIServer:
         if response.hang:
             await reader.read(1)  # the client's going away
             raise ConnectionResetError
+        if response.endless:
+            await self._stream(response, writer)
+            return
         headers = {"content-type": "application/json", "content-length": str(len(response.body)), **response.headers}
         head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         body = response.body[: len(response.body) // 2] if response.cut else response.body
@@ -322,6 +341,13 @@ class OpenAIServer:
         if response.cut:
             writer.close()
             raise ConnectionResetError
+
+    async def _stream(self, response: Response, writer: asyncio.StreamWriter) -> None:
+        writer.write(f"HTTP/1.1 {response.status} X\r\ncontent-length: {ENOUGH}\r\n\r\n".encode())
+        while self.streamed < ENOUGH:
+            writer.write(b" " * 2**16)
+            await writer.drain()
+            self.streamed += 2**16
 
     async def _run(self, port: int = 0) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()

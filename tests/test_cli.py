@@ -253,6 +253,32 @@ def test_what_was_left_out_is_told(command: Command, cache: Path, write_corpus: 
     assert "  1 documents were cut to 128 tokens (--max-tokens)." in outcome.err.splitlines()
 
 
+def test_what_is_missing_and_which_ids_come_twice_is_told(
+    command: Command, cache: Path, write_corpus: Write, tiny_model: Path
+) -> None:
+    rows = [{"text": "loom"}, {"text": "violin", "id": "a", "topic": "Art"}, {"text": "enzyme", "id": "a"}]
+    source = write_corpus(rows, "mixed.jsonl")
+    arguments = ("embed", "run", "--cache", cache, "--source", source, "--model", tiny_model)
+    refused = command(*arguments, "--quiet")
+    assert refused.status == 2
+    assert "mixed.jsonl has more than one document with the id 'a'" in refused.err
+    outcome = command(*arguments, "--duplicate-ids", "number")
+    assert outcome.status == 0, outcome.err
+    told = outcome.err.splitlines()
+    assert "  Of 3 documents: 1 without an id, 2 without a topic." in told
+    assert "  Duplicate ids that were numbered: 1." in told
+    counts = Run(cache, "run").manifest().steps["embed"].counts
+    assert {name: counts[name] for name in ("no_id", "no_topic", "numbered")} == {
+        "no_id": 1,
+        "no_topic": 2,
+        "numbered": 1,
+    }
+    assert Run(cache, "run").documents(["id", "topic"]).to_pydict() == {
+        "id": ["mixed.jsonl:1", "a", "a#2"],
+        "topic": [None, "Art", None],
+    }
+
+
 def test_ctrl_c_says_how_to_go_on(
     cache: Path, corpus: Path, tiny_model: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

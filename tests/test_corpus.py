@@ -8,12 +8,17 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import Mistake
-from precompute.corpus import Columns, Corpus, Counts, Document, Filters, extra_name
+from precompute import corpus_columns
+from precompute.corpus import Corpus, Counts, Document, Filters, extra_name
+from precompute.corpus_columns import Columns
+from precompute.embed_config import EmbedConfig, inputs_of
 from precompute.sources import OnBad, Row, open_source, refuse
 from precompute.sources.values import scalar, title_of
 
@@ -104,13 +109,122 @@ def test_no_text_column_and_a_named_one_that_is_not_there() -> None:
     assert "'c30'" not in many
 
 
-def test_the_decision_of_the_first_row_is_held() -> None:
+def test_the_first_row_that_has_a_column_for_a_field_decides_for_all() -> None:
     rows = Rows({"body": "one"}, {"body": "two", "text": "other", "title": "late"}, {"text": "three"}, {"body": 4})
     corpus = Corpus(rows, filters=Filters(skip_bad=True))
     documents = list(corpus.documents())
-    assert [(each.text, each.title) for each in documents] == [("one", "one"), ("two", "two")]
-    assert documents[1].extra == {"corpus_text": "other", "corpus_title": "late"}
-    assert corpus.counts == Counts(read=4, bad=2, kept=2)
+    assert [(each.text, each.title) for each in documents] == [("one", "one"), ("two", "late")]
+    assert documents[1].extra == {"corpus_text": "other"}
+    assert corpus.counts == Counts(read=4, bad=2, kept=2, no_title=1)
+
+
+def test_ids_and_labels_that_the_first_record_lacks_are_not_lost() -> None:
+    rows = Rows({"text": "one"}, {"text": "two", "id": "b", "topic": "Art"}, {"text": "three", "id": "c", "topic": ""})
+    corpus = Corpus(rows)
+    found = [(each.id, each.topic) for each in corpus.documents()]
+    assert found == [("corpus.jsonl:1", None), ("b", "Art"), ("c", None)]
+    assert corpus.counts == Counts(read=3, kept=3, no_id=1, no_topic=2)
+
+
+def test_a_first_record_without_text_is_bad_and_not_the_whole_corpus() -> None:
+    rows = Rows({"id": "a"}, {"id": "b", "text": "two"})
+    assert mistake(Corpus(rows)).startswith("corpus.jsonl line 1 has no 'text'.")
+    assert kept(Corpus(rows, filters=Filters(skip_bad=True))) == ["two"]
+
+
+def test_a_named_column_may_first_come_in_a_later_record() -> None:
+    corpus = Corpus(Rows({"text": "one"}, {"text": "two", "kind": "Art"}), Columns(topic="kind"))
+    assert [each.topic for each in corpus.documents()] == [None, "Art"]
+
+
+def test_columns_are_looked_for_in_a_window_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus_columns, "WINDOW", 2)
+    rows = Rows({"text": "one"}, {"text": "two"}, {"text": "three", "topic": "late"})
+    assert [each.topic for each in Corpus(rows).documents()] == [None, None, None]
+    assert rows.taken == 2 + 3
+    bad = Rows({"text": "one"}, *["A bad line."] * 7, {"text": "two", "topic": "late"})
+    assert [each.topic for each in Corpus(bad, filters=Filters(skip_bad=True)).documents()] == [None, None]
+    assert bad.taken < 9 + 9
+
+
+def test_of_a_first_record_with_all_columns_nothing_is_read_twice() -> None:
+    row = {"id": "a", "title": "T", "text": "one", "url": "u", "topic": "Art"}
+    rows = Rows(row, {**row, "id": "b", "text": "two"})
+    assert len(list(Corpus(rows).documents())) == rows.taken == 2
+
+
+def test_what_is_missing_is_counted_among_those_kept() -> None:
+    rows = Rows(*[{"text": str(n), "topic": "Art" if n % 2 else None} for n in range(40)])
+    corpus = Corpus(rows, filters=Filters(sample=10))
+    found = list(corpus.documents())
+    assert corpus.counts.no_topic == sum(each.topic is None for each in found) > 0
+    assert corpus.counts.no_id == 0, "a corpus without a column for a field misses nothing"
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), decimal.Decimal("NaN"), "", " \t\u00a0"])
+def test_a_topic_that_is_missing_is_no_topic(value: object) -> None:
+    assert one({"text": "x", "topic": value}).topic is None
+
+
+@pytest.mark.parametrize("value", ["nan", "null", "None", "all"])
+def test_a_word_is_a_topic_whatever_it_says(value: str) -> None:
+    assert one({"text": "x", "topic": value}).topic == value
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
+def test_missing_topics_of_a_file_are_no_topics(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"c.{kind}"
+    if kind == "jsonl":
+        path.write_text('{"text": "a", "topic": NaN}\n{"text": "b", "topic": null}\n{"text": "c", "topic": "Art"}\n')
+    elif kind == "csv":
+        path.write_text("text,topic\na,\nb\nc,Art\n")
+    else:
+        pq.write_table(pa.table({"text": ["a", "b", "c"], "topic": [float("nan"), None, 2.0]}), path)
+    expected = [None, None, "2.0" if kind == "parquet" else "Art"]
+    corpus = Corpus(open_source(str(path)))
+    assert [each.topic for each in corpus.documents()] == expected
+    assert corpus.counts.no_topic == 2
+
+
+# Ids
+
+
+TWICE = ({"text": "one", "id": "a"}, {"text": "two", "id": "b"}, {"text": "three", "id": "a", "title": "Third"})
+
+
+def test_an_id_that_comes_twice_is_refused_with_the_remedy() -> None:
+    said = mistake(Corpus(Rows(*TWICE)))
+    assert said.startswith("corpus.jsonl has more than one document with the id 'a', the second titled 'Third'.")
+    assert "--duplicate-ids number" in said
+    assert "--id-column" in said
+
+
+def test_copies_of_an_id_are_numbered_and_counted_if_asked() -> None:
+    rows = Rows(*TWICE, {"text": "four", "id": "a#2"}, {"text": "five", "id": "a"}, {"text": "six", "id": 7})
+    corpus = Corpus(rows, filters=Filters(duplicate_ids="number"))
+    assert [each.id for each in corpus.documents()] == ["a", "b", "a#2", "a#2#2", "a#3", "7"]
+    assert corpus.counts == Counts(read=6, kept=6, no_title=5, numbered=3)
+
+
+def test_a_document_that_is_left_out_takes_no_id() -> None:
+    same = Rows({"text": "one", "id": "a"}, {"text": "one ", "id": "a"}, {"text": "", "id": "a"})
+    assert kept(Corpus(same)) == ["one"]
+    rows = Rows(*[{"text": str(n), "id": n % 30} for n in range(60)])
+    one_each = Corpus(rows, filters=Filters(sample=1))
+    assert len(list(one_each.documents())) == 1, "copies outside the sample do no harm"
+
+
+def test_what_is_done_with_copies_of_an_id_must_be_known() -> None:
+    with pytest.raises(Mistake, match="--duplicate-ids"):
+        Filters(duplicate_ids="last")
+
+
+def test_fingerprints_are_those_of_before_the_option(tmp_path: Path) -> None:
+    """The digest was written down before there was an option: runs that exist are not made again."""
+    asked = EmbedConfig(tmp_path, "run", filters=Filters(limit=3, skip_bad=True, duplicate_ids="number"))
+    assert inputs_of(asked, "source", "revision") == (
+        "203fa5ae9e114ac05f11940e4b3fba6537273e1f646cb9f32467c7047cef44db"
+    )
 
 
 @pytest.mark.parametrize(
@@ -239,11 +353,12 @@ def test_duplicates_are_the_same_after_stripping_only() -> None:
     assert len(kept(Corpus(rows, filters=Filters(keep_duplicates=True)))) == 5
 
 
-def test_after_the_limit_nothing_further_is_read() -> None:
+def test_after_the_limit_nothing_further_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus_columns, "WINDOW", 1)
     rows = texts("one", "", "one", "two", "three")
     corpus = Corpus(rows, filters=Filters(limit=2))
     assert kept(corpus) == ["one", "two"]
-    assert rows.taken == 4
+    assert rows.taken == 1 + 4
     assert corpus.counts == Counts(read=4, short=1, duplicate=1, kept=2)
 
 

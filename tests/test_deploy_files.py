@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -11,9 +12,11 @@ from typing import Any
 
 import pytest
 import yaml
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
 from dockerfile import Instruction, ignore_patterns, is_ignored, stages
 
-from deploy import audit, licences, lock
+from deploy import audit, digests, install, licences, lock, sbom
 from deploy.locked import CUDA_LOCK, LOCK, Package, packages, pinned
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -185,6 +188,113 @@ def test_every_locked_package_is_listed_with_its_licence() -> None:
     assert set(packages()) <= listed, "'make licences' makes the list again"
     assert {Package(name, version) for name, version, _ in licences.bundled()} <= listed
     assert "all-MiniLM-L6-v2" in licences.OUT.read_text(encoding="utf-8")
+
+
+def test_the_bill_of_materials_has_what_is_locked_and_bundled() -> None:
+    text = sbom.OUT.read_text(encoding="utf-8")
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
+    components = json.loads(text)["components"]
+    listed = {(it["purl"].partition("/")[0], it["name"], it["version"]) for it in components}
+    wanted = {("pkg:pypi", it.name, it.version) for it in packages()}
+    wanted |= {("pkg:npm", name, version) for name, version, _ in licences.bundled()}
+    assert listed == wanted, "'make sbom' makes the list again"
+    assert all(it["licenses"] for it in components)
+
+
+def test_the_bill_of_materials_is_the_same_every_time() -> None:
+    assert sbom.text() == sbom.text()
+    assert not {"serialNumber", "timestamp"} & set(re.findall(r'"(\w+)":', sbom.text()))
+
+
+@pytest.fixture
+def pip(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """What pip is asked to install."""
+    asked: list[tuple[str, ...]] = []
+
+    def answer(*arguments: str) -> int:
+        asked.append(arguments)
+        return 0
+
+    monkeypatch.setattr(install, "pip", answer)
+    monkeypatch.setattr(install, "check", lambda: 0)
+    return asked
+
+
+def on(monkeypatch: pytest.MonkeyPatch, system: str, machine: str, torch_needs: list[str]) -> None:
+    monkeypatch.setattr(install.sys, "platform", system)
+    monkeypatch.setattr(install.platform, "machine", lambda: machine)
+    monkeypatch.setattr(install, "requires", lambda name: torch_needs)
+
+
+@pytest.mark.parametrize(
+    ("needs", "more"),
+    [(["filelock"], []), (["filelock", "nvidia-cublas==13; platform_system == 'Linux'"], [CUDA_LOCK])],
+)
+def test_packages_are_installed_by_hash_where_the_lock_covers_the_platform(
+    monkeypatch: pytest.MonkeyPatch, pip: list[tuple[str, ...]], needs: list[str], more: list[str]
+) -> None:
+    on(monkeypatch, "linux", "x86_64", needs)
+    assert install.main() == 0
+    (torch,) = [str(package) for package in pinned("requirements.txt") if package.name == "torch"]
+    assert pip == [
+        ("--no-deps", torch),
+        *(("--no-deps", "--require-hashes", "-r", file) for file in [LOCK, *more]),
+    ]
+
+
+def test_elsewhere_packages_are_installed_by_version_and_that_is_told(
+    monkeypatch: pytest.MonkeyPatch, pip: list[tuple[str, ...]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    on(monkeypatch, "sunos5", "sparc", [])
+    assert install.main() == 0
+    assert pip[1:] == [("-r", "requirements.txt")]
+    assert "without hashes" in capsys.readouterr().err
+
+
+def test_a_wrong_hash_ends_the_installation(monkeypatch: pytest.MonkeyPatch, pip: list[tuple[str, ...]]) -> None:
+    on(monkeypatch, "linux", "x86_64", [])
+    monkeypatch.setattr(install, "locked", lambda file: 1)
+    assert install.main() == 1
+    assert len(pip) == 1, "nothing is installed without a hash in its place"
+
+
+def test_pip_refuses_a_file_whose_hash_is_not_the_locked_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a network: the file to install is given by its path."""
+    wheel = tmp_path / "a-1-py3-none-any.whl"
+    wheel.write_bytes(b"not what was locked")
+    (tmp_path / "a.lock").write_text(f"a @ {wheel.as_uri()} --hash=sha256:{'0' * 64}\n")
+    monkeypatch.setattr(install, "ROOT", tmp_path)
+    assert install.locked("a.lock") != 0
+
+
+def test_base_images_are_pinned_by_the_digests_of_a_registry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A stand-in for skopeo gives every image the digest of its name; what is not an image stays as it is."""
+    for name in digests.FILES:
+        (tmp_path / name).write_text((ROOT / name).read_text())
+    tool = tmp_path / "skopeo"
+    tool.write_text(
+        '#!/bin/sh\n[ -z "$DOWN" ] || { echo "no route" >&2; exit 1; }\n'
+        'printf "%s" "$4" | sha256sum | sed "s/ .*//; s/^/sha256:/"\n'
+    )
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(digests, "ROOT", tmp_path)
+    before = [(tmp_path / name).read_text() for name in digests.FILES]
+    monkeypatch.setenv("DOWN", "1")
+    assert digests.main() == 1
+    assert "no route" in capsys.readouterr().err
+    assert [(tmp_path / name).read_text() for name in digests.FILES] == before
+    monkeypatch.setenv("DOWN", "")
+    for _ in range(2):
+        assert digests.main() == 0
+    bases = [it.rest for it in stages((tmp_path / "Dockerfile").read_text())[""] if it.name == "ARG"]
+    assert all(re.fullmatch(r"\w+_IMAGE=[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}", base) for base in bases), bases
+    compose = yaml.safe_load((tmp_path / "compose.yaml").read_text())
+    assert re.search(r"caddy:\S+@sha256:[0-9a-f]{64}\}$", compose["services"]["proxy"]["image"])
+    undone = [re.sub(r"@sha256:[0-9a-f]{64}", "", (tmp_path / name).read_text()) for name in digests.FILES]
+    assert undone == before
 
 
 @pytest.mark.parametrize(

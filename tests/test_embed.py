@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 import re
@@ -19,13 +20,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from engine_runs import break_off
+from engine_runs import Seen, break_off
 
 from core.embedder import Embedder, EmbedderConfig
 from core.errors import Mistake
 from core.store import Run, digest_of, write_part, write_table
 from core.verify import verify
-from precompute import embed
+from precompute import embed, progress
 from precompute.corpus import Filters
 from precompute.embed import EmbedConfig, EmbedResult
 from precompute.fingerprint import part_digest
@@ -157,6 +158,18 @@ def test_the_manifest(config: EmbedConfig, done: Run, tiny_model: Path, tmp_path
         assert str(path) not in text, "an absolute path"
 
 
+def test_a_long_stretch_without_documents_is_not_silent(
+    config: EmbedConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "_SILENCE", 0.0)
+    path = tmp_path / "blank.jsonl.gz"
+    path.write_bytes(gzip.compress(b"\n" * 10**6 + b'{"text": "loom"}\n'))
+    watched = Seen()
+    embed.run(replace(config, source=str(path)), watched)
+    size = f"{path.stat().st_size / 1e6:,.1f}"
+    assert f"reading the corpus: {size} of {size} MB" in watched.messages
+
+
 def test_counts(config: EmbedConfig, write_corpus: Write) -> None:
     rows = [
         {"text": "harbour violin"},  # 4 tokens with [CLS] and [SEP]
@@ -179,6 +192,7 @@ def test_counts(config: EmbedConfig, write_corpus: Write) -> None:
         "duplicate": 1,
         "sampled_out": 0,
         "kept": 4,
+        **dict.fromkeys(("no_id", "no_title", "no_url", "no_topic", "numbered"), 0),
         "tokens": 4 + 3 + 202 + 3,
         "truncated": 1,
         "parts": 2,

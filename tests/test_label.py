@@ -374,6 +374,14 @@ def test_ids_that_are_missing_unknown_or_without_a_topic_are_counted_and_told(pl
     assert topics_of(planted)[:3] == ["rivers", None, "engines"]
 
 
+def test_a_first_record_without_a_topic_and_topics_that_are_not_a_number(planted: Run, tmp_path: Path) -> None:
+    path = tmp_path / "some.jsonl"
+    path.write_text('{"id": "d0"}\n{"id": "d1", "topic": "rivers"}\n{"id": "d2", "topic": NaN}\n', encoding="utf-8")
+    labelled(planted, "file", file=path)
+    assert topics_of(planted)[:3] == [None, "rivers", None]
+    assert kept_labels(planted, "file").why_not["no topic in some.jsonl"] == 2
+
+
 def test_a_topic_beyond_the_list_that_was_given_is_unlabelled(planted: Run, tmp_path: Path, topics_file: Path) -> None:
     path = write_labels(tmp_path / "some.csv", [("d0", "rivers"), ("d1", "knitting")])
     labelled(planted, "file", file=path, topics=str(topics_file))

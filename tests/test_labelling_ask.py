@@ -153,6 +153,60 @@ def test_what_will_not_get_better_for_anyone_ends_the_run_after_one_request(
     assert "kept" in str(told.value)
 
 
+@pytest.mark.parametrize("fault", ["endless", "endless error"])
+def test_an_answer_has_a_largest_size(fault: str, answers: Answers, config_for: Callable[..., AskConfig]) -> None:
+    with OpenAIServer(faults={fault: 1.0}) as server, pytest.raises(Mistake, match="more than 1 MB") as told:
+        ask(documents(3), 3, config_for(server, concurrency=1, tries=1), answers, nothing)
+    assert len(server.seen) == 1
+    assert server.streamed < 16 * 2**20, "what the sockets hold may come on top of the megabyte"
+    assert "--base-url" in str(told.value)
+
+
+def test_a_packed_answer_is_refused_since_it_may_unpack_to_any_size(
+    answers: Answers, config_for: Callable[..., AskConfig]
+) -> None:
+    with OpenAIServer(faults={"packed": 1.0}) as server, pytest.raises(Mistake, match="packed"):
+        ask(documents(3), 3, config_for(server, concurrency=1, tries=1), answers, nothing)
+    assert len(server.seen) == 1
+
+
+def test_deeply_nested_json_is_an_answer_that_is_none(answers: Answers, config_for: Callable[..., AskConfig]) -> None:
+    with OpenAIServer(faults={"nested": 1.0}) as server, pytest.raises(Mistake, match="broke off"):
+        ask(documents(3), 3, config_for(server, tries=1), answers, nothing)
+
+
+def test_neither_documents_nor_the_key_go_to_another_host(
+    answers: Answers, config_for: Callable[..., AskConfig]
+) -> None:
+    with OpenAIServer() as other, OpenAIServer(faults={"redirect": 1.0}) as server:
+        server.elsewhere = f"{other.url}/chat/completions"
+        with pytest.raises(Mistake, match=r"redirects to 127\.0\.0\.1:") as told:
+            ask(documents(3), 3, config_for(server, concurrency=1, tries=1), answers, nothing)
+    assert (len(server.seen), other.calls) == (1, {})
+    assert "--base-url" in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "target", ["http://[::1", "//other.example/v1", "https://127.0.0.1:1/v1", "file:///etc/passwd"]
+)
+def test_a_redirect_to_anything_else_is_refused_in_a_sentence(
+    target: str, answers: Answers, config_for: Callable[..., AskConfig]
+) -> None:
+    with OpenAIServer(faults={"redirect": 1.0}) as server:
+        server.elsewhere = target
+        with pytest.raises(Mistake, match="redirects to"):
+            ask(documents(3), 3, config_for(server, concurrency=1, tries=1), answers, nothing)
+
+
+def test_a_redirect_within_the_server_is_followed(answers: Answers, config_for: Callable[..., AskConfig]) -> None:
+    with OpenAIServer(faults={"redirect": 0.5}) as server:
+        server.elsewhere = f"{server.url}/chat/completions"
+        tally = ask(documents(20), 20, config_for(server, concurrency=1), answers, nothing)
+    assert tally.labelled == 20
+    assert len(server.seen) > 20
+    assert {seen.authorization for seen in server.seen} == {f"Bearer {KEY}"}
+
+
 @pytest.mark.parametrize(("fault", "said"), [("policy", "content policy"), ("too long", "too long for the model")])
 def test_what_will_not_get_better_for_one_document_is_its_reason_and_not_retried(
     fault: str, said: str, answers: Answers, config_for: Callable[..., AskConfig]

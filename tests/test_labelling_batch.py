@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -17,14 +18,14 @@ import pytest
 
 from core.errors import Mistake
 from precompute.labelling import batch as module
-from precompute.labelling import batch_files, endpoint
+from precompute.labelling import batch_files, endpoint, guarded
 from precompute.labelling.answers import Answers
 from precompute.labelling.ask import AskConfig, Tally, answer_of, ask
 from precompute.labelling.batch import ask_batch, waiting
 from precompute.labelling.batch_client import BatchClient
 from precompute.labelling.batch_records import BatchRecords
 from precompute.labelling.request import question
-from tests.openai_server import COMPLETION_TOKENS, TOPICS, OpenAIServer, error_response
+from tests.openai_server import COMPLETION_TOKENS, TOPICS, OpenAIServer, Response, error_response
 
 ROOT = Path(__file__).resolve().parent.parent
 KEY = "sk-test-Qm4Wz7Ty9Pk2Xd6B"
@@ -302,3 +303,26 @@ def test_a_server_that_has_no_batches_is_a_mistake(
     monkeypatch.setattr(OpenAIServer, "_upload", lambda self, data, kind: error_response(404, "Not Found"))
     with OpenAIServer() as server, pytest.raises(Mistake, match="HTTP 404"):
         run(documents(5), config_for(server), answers)
+
+
+def test_a_batchs_file_has_a_largest_size(
+    answers: Answers, config_for: Callable[..., AskConfig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guarded, "MOST_OF_A_FILE", 10**6)
+    route = OpenAIServer._route
+
+    def endless_files(server: OpenAIServer, method: str, target: str, *rest: Any) -> Response:
+        return Response(endless=True) if target.endswith("/content") else route(server, method, target, *rest)
+
+    monkeypatch.setattr(OpenAIServer, "_route", endless_files)
+    with OpenAIServer() as server, pytest.raises(Mistake, match="more than 1 MB"):
+        run(documents(5), config_for(server), answers)
+    assert server.calls["GET files"] == 0
+    assert 0 < server.streamed < 16 * 2**20
+
+
+def test_a_line_of_a_batchs_file_that_no_answer_can_have_is_passed_over() -> None:
+    good = json.dumps({"custom_id": "a", "response": {"status_code": 200, "body": {"choices": []}}})
+    longest, nested = "x" * (guarded.MOST_OF_AN_ANSWER + 1), "[" * 100_000
+    lines = io.StringIO("\n".join([good, longest + good, nested, good]))
+    assert [line.key for line in batch_files.read_lines(lines)] == ["a", "a"]

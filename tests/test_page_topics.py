@@ -60,9 +60,9 @@ def vectors(stage: int, first: int, count: int) -> np.ndarray:
 def make(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Run]:
     """A run of hostile titles whose figures are there, in a cache of its own."""
 
-    def build(name: str, labels: Sequence[str | None] = LABELS) -> Run:
+    def build(name: str, labels: Sequence[str | None] = LABELS, planted: dict[int, Any] = PLANTED) -> Run:
         run = write_run(tmp_path_factory.mktemp(name), name, SHAPE, vectors, labels)
-        analyse.run(AnalyseConfig(run.cache, name, model=PlantedTopics(SHAPE, PLANTED)))
+        analyse.run(AnalyseConfig(run.cache, name, model=PlantedTopics(SHAPE, planted)))
         table = pq.read_table(run.documents_path)
         titles = pa.array([f"{NASTY} {doc}" for doc in range(DOCS)])
         place = table.schema.get_field_index("title")
@@ -148,6 +148,33 @@ def test_the_list_has_the_documents_that_disagree_largest_margin_first(
     assert table["margin"].tolist() == pytest.approx([row["margin"] for row in expected], abs=2e-3)
     assert app.selectbox(key="mismatch").value == 1 + expected[0]["doc"]
     assert f"Document {expected[0]['doc']}." in said(app)
+
+
+def test_a_topic_named_all_is_a_topic(open_page: Callable[..., AppTest], make: Callable[..., Run]) -> None:
+    def named(name: str | None) -> str | None:
+        return "all" if name == "poems" else name
+
+    planted = {stage: {named(name): vector for name, vector in topics.items()} for stage, topics in PLANTED.items()}
+    own = make("all", [named(label) for label in LABELS], planted)
+    app = open_page(own.cache)
+    every = app.dataframe[1].value["label"].tolist()
+    assert len(set(every)) == 4
+    assert app.selectbox(key="label").options[0] == f"All labels ({len(every)})"
+    app.selectbox(key="label").select("all").run()
+    assert app.dataframe[1].value["label"].tolist() == ["all"] * every.count("all")
+    assert app.query_params["label"] == "all"
+    linked = open_page(own.cache, label="all")
+    assert linked.dataframe[1].value["label"].tolist() == ["all"] * every.count("all")
+    assert not linked.toast
+
+
+def test_a_link_to_all_labels_still_opens_them_where_no_topic_has_that_name(
+    open_page: Callable[..., AppTest], run: Run
+) -> None:
+    app = open_page(run.cache, label="all")
+    assert len(app.dataframe[1].value) == len(mismatches(run, 1))
+    assert not app.toast
+    assert "label" not in app.query_params
 
 
 def test_a_label_and_another_document_are_chosen_and_are_in_the_address(

@@ -48,6 +48,23 @@ def report(fraction: float | None, documents: int = 0, message: str = "") -> Rep
 # The meter
 
 
+def test_reading_is_told_where_nothing_else_was_for_a_while(time: Clock) -> None:
+    kept = Kept()
+    meter = Meter("embed", kept)
+    meter.say("loading the model")
+    meter.reading(0, 300_000)
+    assert len(kept.reports) == 1
+    time.now += 5
+    meter.reading(100_000, 300_000)
+    meter.reading(200_000, 300_000)
+    (_, told) = kept.reports
+    assert told.sentence == "reading the corpus: 0.1 of 0.3 MB"
+    meter.work(3, 50, 0.5)
+    time.now += 1
+    meter.reading(250_000, 300_000)
+    assert len(kept.reports) == 3
+
+
 def test_speed_and_time_left(time: Clock) -> None:
     kept = Kept()
     meter = Meter("embed", kept)

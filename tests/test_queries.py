@@ -56,6 +56,14 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, line: object, sente
         read_queries(written(tmp_path, line), IDS)
 
 
+def test_an_id_that_several_documents_have_is_refused_where_a_query_names_it(tmp_path: Path) -> None:
+    """Runs that are there from before may have such ids; which document is meant cannot be known."""
+    ids = ["a", "b", "a"]
+    assert read_queries(written(tmp_path, {"query": "x", "relevant": ["b"]}), ids) == (Query("x", (1,), 1),)
+    with pytest.raises(Mistake, match=r"Line 1 .* the document 'a', an id that 2 documents of this run have"):
+        read_queries(written(tmp_path, {"query": "x", "relevant": ["b", "a"]}), ids)
+
+
 def test_files_without_queries(tmp_path: Path) -> None:
     with pytest.raises(Mistake, match="There is no file"):
         read_queries(tmp_path / "none.jsonl", IDS)

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from core.errors import Mistake
 from precompute.sources import READERS, demo, files, hub, json_array, local, open_source
+from precompute.sources.files import Reader
 from precompute.sources.text import heading
 
 RANDOM = random.Random(0)
@@ -76,6 +77,52 @@ def test_jsonl_rows_say_where_they_are_and_blank_lines_count_as_lines(tmp_path: 
         ({"text": "two", "n": [1]}, "corpus.jsonl line 4", "corpus.jsonl:4"),
     ]
     assert rows[-1].progress == 1.0
+
+
+BLANKS = b"\n" * 150_000 + b" \t\r\n" * 50_000
+
+
+@pytest.mark.parametrize(("suffix", "pack"), PACKERS.items())
+def test_blank_lines_are_passed_over_in_one_go_and_counted(
+    tmp_path: Path, suffix: str, pack: Pack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """300 MB of them in a .gz took minutes, line by line."""
+    taken = 0
+    readline = Reader.readline
+
+    def counted(stream: Reader, *size: int) -> bytes:
+        nonlocal taken
+        taken += 1
+        return readline(stream, *size)
+
+    monkeypatch.setattr(Reader, "readline", counted)
+    content = b"\n" + lines(A) + BLANKS + b"  " + lines(B) + BLANKS + b"{bad\n"
+    source = open_source(write(tmp_path / f"a.jsonl{suffix}", pack(content)))
+    bad: list[str] = []
+    found = [(row.columns, int(row.where.rpartition(" ")[2])) for row in source.rows(bad.append)]
+    assert found == [(A, 2), (B, 200_003)]
+    assert len(bad) == 1
+    assert "line 400004 " in bad[0]
+    assert taken < 500
+
+
+@pytest.mark.parametrize(("suffix", "pack"), PACKERS.items())
+def test_how_much_was_read_is_told_where_there_are_no_rows(tmp_path: Path, suffix: str, pack: Pack) -> None:
+    for name, content in (
+        ("a.jsonl", lines(A) + BLANKS),
+        ("b.csv", b"text\none\n" + BLANKS),
+        ("c.json", b"[" + BLANKS),
+    ):
+        write(tmp_path / "d" / f"{name}{suffix}", pack(content))
+    told: list[tuple[int, int]] = []
+    source = open_source(str(tmp_path / "d"), lambda done, total: told.append((done, total)))
+    with pytest.raises(Mistake, match=r"c\.json"):
+        list(source.rows())
+    total = sum(path.stat().st_size for path in (tmp_path / "d").iterdir())
+    assert told == sorted(told)
+    assert told[-1] == (total, total)
+    assert len({done for done, _ in told}) >= 3
+    assert len(told) < 200, "once for every block, not for every line"
 
 
 def test_a_source_can_be_read_again_and_while_it_is_being_read(tmp_path: Path) -> None:

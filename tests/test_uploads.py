@@ -21,7 +21,7 @@ from core.uploads import MAX_BYTES, MAX_CHARACTERS, READERS, Uploaded, parse_upl
 from core.uploads import apart as apart_module
 from core.uploads.apart import apart
 from core.uploads.records import MAX_TEXTS, TEXT_FIELDS
-from precompute.corpus import DEFAULTS
+from precompute.corpus_columns import DEFAULTS
 
 WORLD = "Zwölf Boxkämpfer, שלום עולם, مرحبا بالعالم, 日本語の文章です。👩‍👩‍👧 می‌خواهم"
 """Accents, both ways of writing, no spaces, an emoji of five code points, a word held together by a joiner."""

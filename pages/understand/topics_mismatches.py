@@ -21,7 +21,8 @@ from pages.shared.text import plain, shortened
 from pages.shared.url import choice_from_url, choice_to_url
 from pages.understand.topics_figures import nearest_figure
 
-ALL = "all"
+ALL = ""
+"""No topic has this name."""
 NEAREST = 10
 PICKED = "mismatch"
 """Not the document that pages share: that one need not be on the list, and must not be lost here."""
@@ -44,6 +45,8 @@ def mismatch_list(state: RunState, stage: int) -> None:
         return
     counts = {row["values"]: row["counts"] for row in pc.value_counts(table["label"]).to_pylist()}
     labels = [ALL, *sorted(counts)]
+    if "all" not in counts and st.query_params.get("label") == "all":
+        del st.query_params["label"]  # what older links call all labels
     choice_from_url("label", labels, ALL)
     label = st.selectbox(
         "Label",

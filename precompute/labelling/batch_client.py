@@ -15,6 +15,7 @@ from precompute.labelling.batch_files import ENDPOINT
 from precompute.labelling.config import AskConfig
 from precompute.labelling.endpoint import address
 from precompute.labelling.faults import Remedy, fault_of
+from precompute.labelling.guarded import waiting_client
 from precompute.labelling.secret import find_secret
 
 ENDED = ("completed", "failed", "expired", "cancelled")
@@ -51,6 +52,7 @@ class BatchClient:
             base_url=address(config.base_url),
             max_retries=config.tries - 1,
             timeout=config.timeout,
+            http_client=waiting_client(),
         )
 
     def upload(self, file: IO[bytes]) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, TextIO
 
 from precompute.labelling.client import Reply, reply_of
 from precompute.labelling.config import AskConfig
+from precompute.labelling.guarded import MOST_OF_AN_ANSWER
 from precompute.labelling.request import Dialect, Question, body
 
 MOST_REQUESTS, MOST_BYTES = 50_000, 100 * 10**6
@@ -63,15 +64,15 @@ class Chunk:
         self._bytes += len(line)
 
 
-def read_lines(lines: Iterable[str]) -> Iterator[Line]:
+def read_lines(file: TextIO) -> Iterator[Line]:
     """Answers and errors; a line that is neither is passed over, and its question counts as unanswered."""
-    for text in lines:
+    for text in iter(lambda: file.readline(MOST_OF_AN_ANSWER), ""):
         try:
             row = json.loads(text)
             key, response = row["custom_id"], row.get("response") or {}
             error = response.get("body", {}).get("error") or row.get("error") or {}
             status = int(response.get("status_code") or 0)
             reply = reply_of(response["body"]) if status == 200 else None
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             continue
         yield Line(str(key), reply, status, error if isinstance(error, Mapping) else {"message": error})

@@ -19,6 +19,7 @@ from core.errors import Mistake
 from precompute.labelling.config import AskConfig
 from precompute.labelling.endpoint import address
 from precompute.labelling.faults import Fault, Remedy, fault_of
+from precompute.labelling.guarded import async_client
 from precompute.labelling.limits import Limits
 from precompute.labelling.request import Question, body, first_dialect, longest, simpler
 from precompute.labelling.secret import find_secret
@@ -64,7 +65,11 @@ class Client:
         self._limits = Limits(config.requests_per_minute, config.tokens_per_minute)
         # Our own retries know the limits and the dialect; the library's would hide what they cost.
         first = openai.AsyncOpenAI(
-            api_key=self.secret.reveal(), base_url=address(config.base_url), max_retries=0, timeout=config.timeout
+            api_key=self.secret.reveal(),
+            base_url=address(config.base_url),
+            max_retries=0,
+            timeout=config.timeout,
+            http_client=_pool(),
         )
         self._pools = [first, *(first.copy(http_client=_pool()) for _ in range((config.concurrency - 1) // _POOL))]
         self._turns = itertools.cycle(self._pools)
@@ -79,7 +84,7 @@ class Client:
             request = body(self.config, asked.sent, dialect, again)
             try:
                 return reply_of(await self._post(request))
-            except (openai.OpenAIError, TimeoutError, ValueError) as error:
+            except (openai.OpenAIError, TimeoutError, ValueError, RecursionError) as error:
                 fault = fault_of(error, self.config, self.secret)
             if fault.remedy is Remedy.SIMPLER and not self.closing:
                 if dialect != self.dialect:
@@ -133,8 +138,8 @@ class Client:
             await pool.close()
 
 
-def _pool() -> openai.DefaultAsyncHttpxClient:
-    return openai.DefaultAsyncHttpxClient(verify=_certificates())
+def _pool() -> httpx2.AsyncClient:
+    return async_client(verify=_certificates())
 
 
 @cache

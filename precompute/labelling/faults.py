@@ -13,6 +13,7 @@ import openai
 
 from precompute.labelling.config import AskConfig
 from precompute.labelling.endpoint import address
+from precompute.labelling.guarded import Refused
 from precompute.labelling.secret import KEY, Secret
 
 
@@ -68,6 +69,8 @@ _COMPLAINTS = {400, 422, 500, 501}
 def fault_of(error: Exception, config: AskConfig, secret: Secret) -> Fault:
     """Every exception of the client; one that it is not meant to raise is raised again by the caller."""
     where = f"The server at {address(config.base_url)}"
+    if isinstance(error, Refused):
+        return Fault(Remedy.STOP, f"{where} {secret.clean(error)}. {_KEPT}")
     if not isinstance(error, openai.APIStatusError):
         timed_out = isinstance(error, openai.APITimeoutError | TimeoutError)
         said = f"took longer than {config.timeout:g} s" if timed_out else "cannot be reached or broke off its answer"

@@ -26,6 +26,8 @@ class File:
     size: int
     kind: str
     """Extension in lower case without the packing: ``.jsonl`` of ``A.JSONL.gz``."""
+    on_read: Callable[[int], None] | None = None
+    """Called with the bytes read so far, as they are packed on the disk, once for every block."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ class _Unpacked(io.RawIOBase):
     """A file's plain bytes; whatever keeps them from being read is told as a sentence that names the file."""
 
     def __init__(self, file: File) -> None:
-        self._name = file.name
+        self._name, self._on_read = file.name, file.on_read
         try:
             self.packed = open(file.path, "rb", buffering=0)  # noqa: SIM115 (closed by close)
         except OSError as error:
@@ -136,6 +138,8 @@ class _Unpacked(io.RawIOBase):
         except (OSError, EOFError, zlib.error) as error:
             raise Mistake(f"{self._name} is cut short or damaged ({error}). Fetch or pack it again.") from error
         buffer[: len(chunk)] = chunk
+        if self._on_read is not None:
+            self._on_read(self.packed.tell())
         return len(chunk)
 
     def close(self) -> None:
@@ -156,12 +160,23 @@ class Reader(io.BufferedReader):
         """How much of the file, as it is packed on the disk, has been consumed: 0..1."""
         return min(1.0, self._unpacked.packed.tell() / self._size) if self._size else 1.0
 
-    def lines(self) -> Iterator[bytes | None]:
-        """Every line, its end included; None in place of one that is over MAX_RECORD."""
+    def lines(self) -> Iterator[tuple[int, bytes | None]]:
+        """Every line that is not blank, its end included, with its number; None in place of one over MAX_RECORD."""
+        number = 0
         while line := self.readline(MAX_RECORD + 1):
-            if len(line) <= MAX_RECORD:
-                yield line
-                continue
-            while line and not line.endswith(b"\n"):
-                line = self.readline(MAX_RECORD)
-            yield None
+            number += 1
+            if len(line) > MAX_RECORD:
+                while line and not line.endswith(b"\n"):
+                    line = self.readline(MAX_RECORD)
+                yield number, None
+            elif line.isspace():
+                number += self._skip_blank()
+            else:
+                yield number, line
+
+    def _skip_blank(self) -> int:
+        """Passes over the blank lines that are in the buffer, all at once, and returns how many."""
+        buffered = self.peek()
+        blank = buffered[: len(buffered) - len(buffered.lstrip())]
+        self.read(blank.rfind(b"\n") + 1)
+        return blank.count(b"\n")

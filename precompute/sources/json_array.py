@@ -2,6 +2,7 @@
 
 import codecs
 import json
+import re
 from collections.abc import Iterator
 
 from core.errors import Mistake
@@ -10,6 +11,7 @@ from precompute.sources.files import File, Reader
 from precompute.sources.row import OnBad, Row
 
 CHUNK = 2**16
+_BLANK = re.compile(r"[ \t\r\n]*")
 
 
 def rows(file: File, stream: Reader, on_bad: OnBad) -> Iterator[Row]:
@@ -54,8 +56,7 @@ class _Window:
     def peek(self) -> str:
         """The next character that is not white space, or "" at the end."""
         while True:
-            while self._at < len(self._text) and self._text[self._at] in " \t\r\n":
-                self._at += 1
+            self._at = _BLANK.match(self._text, self._at).end()  # type: ignore[union-attr]
             if self._at < len(self._text) or self._ended:
                 return self._text[self._at : self._at + 1]
             self._grow()

@@ -25,15 +25,15 @@ def read_json(file: File, on_bad: OnBad) -> Iterator[Row]:
 
 
 def _rows(file: File, stream: Reader, on_bad: OnBad) -> Iterator[Row]:
-    for number, line in enumerate(stream.lines(), start=1):
+    for number, line in stream.lines():
         where = f"{file.name} line {number}"
         if line is None:
             on_bad(f"{where} is longer than {files.MAX_RECORD:,} bytes.")
             continue
         if number == 1:
             line = line.removeprefix(codecs.BOM_UTF8)
-        if line.isspace() or not line:
-            continue
+            if not line.strip():
+                continue
         try:
             value = json.loads(line.decode("utf-8"))
         except UnicodeDecodeError:

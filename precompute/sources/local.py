@@ -2,12 +2,14 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.errors import Mistake
 from precompute.sources.files import File, Reader
 from precompute.sources.row import OnBad, Row, refuse
 
+OnRead = Callable[[int, int], None]
+"""Told how many bytes, as they are on the disk, were read, and of how many."""
 ReadFile = Callable[[File, OnBad], Iterator[Row]]
 """Reads one file; the progress of its rows is that within the file."""
 
@@ -23,6 +25,8 @@ class LocalSource:
     files: tuple[File, ...]
     readers: Mapping[str, ReadFile]
     """By the files' kind."""
+    on_read: OnRead | None = None
+    """Called for every block that is read, also where it holds no record."""
 
     def fingerprint(self) -> str:
         """SHA-256 over each file's relative name, size and content.
@@ -50,13 +54,17 @@ class LocalSource:
             on_bad(sentence)
 
         for file in self.files:
-            for row in self.readers[file.kind](file, bad):
+            for row in self.readers[file.kind](self._heard(file, before, total), bad):
                 seen = True
                 within = 0.0 if row.progress is None else row.progress
                 yield Row(row.columns, row.where, row.key, min(1.0, (before + within * file.size) / total))
             before += file.size
         if not seen:
             raise empty(self.label)
+
+    def _heard(self, file: File, before: int, total: int) -> File:
+        told = self.on_read
+        return file if told is None else replace(file, on_read=lambda done: told(before + done, total))
 
 
 def empty(label: str) -> Mistake:

@@ -36,7 +36,9 @@ def scalar(value: object) -> Scalar:
 
 
 def string(value: object) -> str | None:
-    """The value as a string; None for a missing or blank one."""
+    """The value as a string; None for a missing or blank one, and for NaN, which pandas writes where one is missing."""
+    if isinstance(value, float | decimal.Decimal) and value != value:
+        return None
     plain = scalar(value)
     return None if plain is None or not str(plain).strip() else str(plain)
 
