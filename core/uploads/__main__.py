@@ -27,12 +27,8 @@ def main() -> None:
     except Mistake as mistake:
         answers = [{"mistake": str(mistake)}]
     except MemoryError:
-        answers = [
-            {
-                "mistake": f"{name} takes more than {MEMORY / 1e6:.0f} MB of memory to read. Save it in a simpler form, "
-                "or paste the part that matters."
-            }
-        ]
+        said = f"{name} takes more than {MEMORY / 1e6:.0f} MB of memory to read. Save it more simply, or paste it."
+        answers = [{"mistake": said}]
     for answer in answers:
         sys.stdout.buffer.write(json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
 

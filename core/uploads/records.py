@@ -87,19 +87,19 @@ def _lines(text: str, end: int) -> Iterator[Any]:
 
 def _texts(name: str, values: Iterator[Any], notes: tuple[str, ...]) -> list[Uploaded]:
     found, count = [], 0
-    for count, value in enumerate(values, start=1):  # noqa: B007
+    for count, value in enumerate(values, start=1):
         if count <= MAX_TEXTS:
-            title = (
-                next((value[key] for key in _TITLE_FIELDS if isinstance(value.get(key), str)), "") if _is(value) else ""
-            )
-            found.append(
-                (f"{name}: {shown(title) if title.strip() else count}", _text(name, value, f", item {count},"))
-            )
+            text = _text(name, value, f", item {count},")
+            found.append((f"{name}: {shown(_title(value)) if _title(value).strip() else count}", text))
     if not found:
         raise Mistake(f"{name} is an empty list. Choose a file with texts in it.")
     if count > MAX_TEXTS:
         notes = (*notes, f"Only the first {MAX_TEXTS} of {count:,} texts were taken.")
     return [Uploaded(called, text, notes) for called, text in found]
+
+
+def _title(value: Any) -> str:
+    return next((value[key] for key in _TITLE_FIELDS if isinstance(value.get(key), str)), "") if _is(value) else ""
 
 
 def _text(name: str, value: Any, which: str) -> str:

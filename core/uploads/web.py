@@ -32,9 +32,13 @@ _TAG = re.compile(
     r"<!--(?:-?>|.*?(?:-->|\Z))|<(script|style)\b.*?(?:</\1|\Z)|<(/?)([a-z][^\s/>]*)[^<>]*", re.IGNORECASE | re.DOTALL
 )
 _NEVER_OPEN = frozenset(
-    "area base br col embed hr img input link meta param source track wbr "  # these have no end
-    "html head body p li dt dd option optgroup rp rt thead tbody tfoot tr td th colgroup a nobr button".split()  # these end by themselves
+    {
+        *("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track"),
+        *("html", "head", "body", "p", "li", "dt", "dd", "option", "optgroup", "rp", "rt", "thead", "tbody", "tfoot"),
+        *("wbr", "tr", "td", "th", "colgroup", "a", "nobr", "button"),
+    }
 )
+"""Tags that have no end, or that one of the same kind ends."""
 
 
 def read_html(name: str, data: bytes) -> list[Uploaded]:
