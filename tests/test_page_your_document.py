@@ -8,7 +8,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from conftest import page_at
 from streamlit.testing.v1 import AppTest
 
 from core.document_profile import Ranks
-from core.embedder import EmbedderConfig
+from core.embedder import Embedder, EmbedderConfig
 from core.results import read_similarity, read_topics
 from core.store import Run
 from core.uploads import Watch
@@ -215,6 +215,26 @@ def test_a_long_document_says_what_was_cut_and_is_read_in_chunks(
     app.switch_page("pages/understand/topics.py").run()
     app.switch_page(PAGE).run()
     assert "Along the document" in headings(settled(app, whole))
+
+
+def test_the_beginning_of_a_long_document_is_embedded_once(
+    open_page: Callable[..., AppTest], cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedded: list[str] = []
+    real = Embedder.embed
+
+    def embed(self: Embedder, texts: Sequence[str], **options: Any) -> Any:
+        embedded.extend(texts)
+        return real(self, texts, **options)
+
+    monkeypatch.setattr(Embedder, "embed", embed)
+    app = settled(paste(open_page(cache), LONG), whole)
+    assert embedded == [LONG]
+    app.toggle[0].set_value(True).run()
+    app = settled(app, lambda app: "Along the document" in headings(app))
+    parts = next(box for box in app.selectbox if box.label == "Part of the document")
+    assert embedded.count(LONG) == 1
+    assert len(embedded) == len(parts.options)
 
 
 def test_a_document_of_too_many_chunks_says_so_and_shows_its_beginning(
