@@ -65,7 +65,7 @@ def test_a_map_whose_element_is_gone_can_be_forgotten() -> None:
         await later();
         globalThis.gc();
         await later();
-        console.log(JSON.stringify({ kept, left: hub.listener ?? null, ...seen, alive: listener.deref() !== undefined }));
+        console.log(JSON.stringify({ kept, left: hub.listener ?? null, ...seen, alive: Boolean(listener.deref()) }));
     """)
     # It received at each of three mounts what was there, and once what came; the listener holds the map.
     assert found == {"kept": [True, 0], "left": None, "received": 4, "destroyed": 1, "alive": False}
