@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
+import requests
 from streamlit.proto.Alert_pb2 import Alert
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -98,6 +99,39 @@ class Reader:
             await self._run(page_script_hash=self._page, fragment_id=widget.fragment)
         if widget.kind == "button":  # a press is no state: it counts once
             del self._values[widget.id]
+
+    async def upload(self, label: str, name: str, data: bytes) -> None:
+        """Puts a file into the uploader of that label as a browser does, and reruns until the app has taken it."""
+        assert self._socket is not None
+        said = BackMsg()
+        said.file_urls_request.file_names.append(name)
+        await self._socket.send(said.SerializeToString())
+        message = ForwardMsg()
+        while message.WhichOneof("type") != "file_urls_response":
+            raw = await self._socket.recv()
+            assert isinstance(raw, bytes)
+            message = ForwardMsg.FromString(raw)
+        urls = message.file_urls_response.file_urls[0]
+        await asyncio.to_thread(self._put, urls.upload_url, name, data)
+        state = WidgetState(id=self.widget(label).id)
+        state.file_uploader_state_value.uploaded_file_info.add(
+            name=name, size=len(data), file_id=urls.file_id, file_urls=urls
+        )
+        self._values[state.id] = state
+        await self._run(page_script_hash=self._page)
+
+    def _put(self, place: str, name: str, data: bytes) -> None:
+        health = requests.get(f"{self.address}/_stcore/health", timeout=PATIENCE)
+        token = health.cookies.get("_streamlit_xsrf") or ""
+        done = requests.put(
+            f"{self.address}{place}",
+            files={"file": (name, data)},
+            cookies=health.cookies,
+            headers={"X-Xsrftoken": token},
+            timeout=PATIENCE,
+        )
+        if done.status_code >= 400:
+            self.seen.errors.append(f"the server took no file: {done.status_code}")
 
     def widget(self, label: str) -> Shown:
         found = [widget for widget in self.widgets.values() if widget.label == label]

@@ -8,20 +8,24 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
 import numpy as np
 import pytest
+import streamlit as st
 from conftest import page_at
 from streamlit.testing.v1 import AppTest
 
 from core.document_profile import Ranks
-from core.embedder import EmbedderConfig
+from core.embedder import Embedder, EmbedderConfig
 from core.results import read_similarity, read_topics
 from core.store import Run
+from core.uploads import Watch
+from core.uploads.turns import Turns
 from pages.shared import embedding
 from pages.shared.queue import Ticket
 from precompute import analyse, project
@@ -213,6 +217,26 @@ def test_a_long_document_says_what_was_cut_and_is_read_in_chunks(
     assert "Along the document" in headings(settled(app, whole))
 
 
+def test_the_beginning_of_a_long_document_is_embedded_once(
+    open_page: Callable[..., AppTest], cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedded: list[str] = []
+    real = Embedder.embed
+
+    def embed(self: Embedder, texts: Sequence[str], **options: Any) -> Any:
+        embedded.extend(texts)
+        return real(self, texts, **options)
+
+    monkeypatch.setattr(Embedder, "embed", embed)
+    app = settled(paste(open_page(cache), LONG), whole)
+    assert embedded == [LONG]
+    app.toggle[0].set_value(True).run()
+    app = settled(app, lambda app: "Along the document" in headings(app))
+    parts = next(box for box in app.selectbox if box.label == "Part of the document")
+    assert embedded.count(LONG) == 1
+    assert len(embedded) == len(parts.options)
+
+
 def test_a_document_of_too_many_chunks_says_so_and_shows_its_beginning(
     open_page: Callable[..., AppTest], cache: Path
 ) -> None:
@@ -282,6 +306,29 @@ def test_uploads_become_documents_to_choose_edit_compare_and_remove(
     assert "pairs" in said(app)
     press(app, "Remove")
     assert next(box for box in app.selectbox if box.label == "Look at").options == ["Pasted text", "one.txt"]
+
+
+def test_who_waits_for_a_parser_sees_the_place_and_loses_no_file(
+    open_page: Callable[..., AppTest], cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stopped(Turns):
+        """A line that somebody leaves at the third place."""
+
+        @contextmanager
+        def turn(self, watch: Watch) -> Iterator[None]:
+            watch(2)
+            st.stop()
+            yield
+
+    app = open_page(cache)
+    app.file_uploader[0].set_value([("one.txt", b"harbour loom", "text/plain")])
+    with monkeypatch.context() as full:
+        full.setattr("core.uploads.apart._turns", Stopped())
+        app.run()
+    assert "Waiting: 2 files before yours." in said(app)
+    app.run()
+    assert "Waiting" not in said(app)
+    assert app.text_area[0].value == "harbour loom"
 
 
 def _key_of(app: AppTest, name: str) -> str:

@@ -6,7 +6,6 @@ import io
 import itertools
 import json
 import random
-import subprocess
 import zipfile
 from collections.abc import Callable
 from typing import Any
@@ -18,8 +17,6 @@ from pypdf import PdfReader, PdfWriter
 
 from core.errors import Mistake
 from core.uploads import MAX_BYTES, MAX_CHARACTERS, READERS, Uploaded, parse_upload, pasted, read_upload
-from core.uploads import apart as apart_module
-from core.uploads.apart import apart
 from core.uploads.records import MAX_TEXTS, TEXT_FIELDS
 from precompute.corpus_columns import DEFAULTS
 
@@ -131,7 +128,7 @@ def test_a_pdf_gives_the_letters_that_its_font_means() -> None:
     assert one("a.PDF", pdf("Zwölf 日本語", "Page two")).text == "Zwölf 日本語\n\nPage two"
 
 
-@pytest.mark.parametrize("suffix", [suffix for suffix, reader in READERS.items() if reader.foreign])
+@pytest.mark.parametrize("suffix", READERS)
 def test_apart_gives_what_is_given_here(suffix: str) -> None:
     data = FILES[suffix]("Zwölf words, and 日本語.")
     assert read_upload(f"a{suffix}", data) == parse_upload(f"a{suffix}", data)
@@ -254,6 +251,29 @@ def test_the_encoding_that_a_page_names() -> None:
     assert one("a.html", french.encode("cp1252")).text == "L'été dernier, à la plage, où nous étions allés"
 
 
+@pytest.mark.parametrize("page", ["<div>" * 100_000 + "x", "<SPAN\n>" * 100_000 + "</x>" * 100_000, "<i/>" * 100_000])
+def test_tags_within_each_other_by_the_thousand_are_refused_before_a_tree_is_built(
+    page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The parser looks through all open tags at every further one: it took 33 s for 100,000."""
+    monkeypatch.setattr("selectolax.lexbor.LexborHTMLParser", pytest.fail)
+    assert refusal("a.html", page.encode()).startswith("a.html has more than 1,000 tags within each other.")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<div><div><b>x</b></div><p>y</div>" * 2_000,
+        "<p>x<br>" * 2_000 + "<ul>" + "<li>x<a href=y>z" * 2_000 + "<table>" + "<tr><td>x" * 2_000,
+        "<script>" + "if (i <n) x();" * 2_000 + "</script><p>x" + "<!-- <div> -->" * 2_000 + "<!--><p>y",
+        "<svg>" + "<path d='M0'/>" * 2_000 + "</svg><p>x",
+        "<div>" * 900 + "x",
+    ],
+)
+def test_long_pages_are_not_taken_for_deep_ones(page: str) -> None:
+    assert one("a.html", page.encode()).text
+
+
 # PDFs
 
 
@@ -285,6 +305,10 @@ def test_a_scanned_pdf() -> None:
     for _ in range(3):
         writer.add_blank_page(200, 200)
     assert refusal("scan.pdf", saved(writer.write)).startswith("scan.pdf is scanned; no text was found on its 3 pages.")
+
+
+def test_a_pdf_without_pages() -> None:
+    assert refusal("a.pdf", pdf()) == "a.pdf has no pages. Save it again, or paste the text."
 
 
 @pytest.mark.parametrize("algorithm", ["RC4-128", "AES-128", "AES-256"])
@@ -390,11 +414,20 @@ def test_texts_in_json(text: str, found: list[tuple[str, str]]) -> None:
     ("text", "said"),
     [
         ('{"txt": "x"}', "a.json has no text: give a string, or an object with one of text, content, "),
-        ('["x", 5]', "a.json, item 2, has no text"),
+        ('["x", {}]', "a.json, item 2, has no text"),
+        ('["x", 5]', "a.json, item 2, is a number, not a text"),
         ("[]", "a.json is an empty list."),
         ('{"text": "x"', "a.json is not valid JSON (Expecting ',' delimiter at line 1)."),
         ("[" * 100_000, "a.json is nested too deeply"),
-        ("1" * 5_000, "a.json is not valid JSON (Exceeds the limit"),
+        ("1" * 5_000, "a.json is a number, not a text: give a string, or an object with one of text, content, "),
+        ('["x", 1e999]', "a.json, item 2, is a number, not a text"),
+        ('{"text": "x"} y', "a.json is not valid JSON (Extra data at line 1). Fix it"),
+        ('{"text": "x"}\n{\n"text": "y"}', "a.json is not valid JSON (Extra data at line 3)."),
+        ('{\n"text": "x"}\n{\n"text": "y"}', "a.json is not valid JSON (Extra data at line 3)."),
+        ('["x"', "a.json is not valid JSON (Expecting ',' delimiter at line 1)."),
+        ('["x"],', "a.json is not valid JSON (Extra data at line 1)."),
+        ('["x",\n]', "a.json is not valid JSON (Expecting value at line 2)."),
+        ("{}\n" * 1_000, "a.json, item 1, has no text"),
         ('{"text": " "}', "a.json has no text in it."),
     ],
 )
@@ -402,8 +435,14 @@ def test_json_without_texts(text: str, said: str) -> None:
     assert refusal("a.json", text.encode()).startswith(said)
 
 
-def test_more_texts_than_are_taken() -> None:
-    found = parse_upload("a.json", json.dumps(["text"] * 60).encode())
+@pytest.mark.parametrize("number", ["7" * 5_000, "-" + "7" * 5_000, "1e999", "-1E+999", "NaN", "-Infinity"])
+def test_a_huge_number_beside_the_text_is_no_obstacle(number: str) -> None:
+    assert one("a.json", f'{{"id": {number}, "text": "x"}}'.encode()).text == "x"
+
+
+@pytest.mark.parametrize("text", [json.dumps(["text"] * 60), '"text"\n \n' * 60, '\r\n"text"' * 60])
+def test_more_texts_than_are_taken(text: str) -> None:
+    found = parse_upload("a.json", text.encode())
     assert len(found) == MAX_TEXTS
     assert found[0].notes == ("Only the first 50 of 60 texts were taken.",)
 
@@ -457,31 +496,7 @@ def test_a_broken_document_within_a_whole_archive() -> None:
     assert not all(changed)
 
 
-# Apart
-
-
-def test_a_parser_that_does_not_end_is_ended() -> None:
-    with pytest.raises(Mistake, match=r"^a\.html takes longer than 0 seconds to read\."):
-        apart("a.html", b"<p>x", seconds=0.001)
-
-
-def test_a_parser_that_dies_takes_nothing_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apart_module.sys, "executable", "/bin/false")
-    with pytest.raises(Mistake, match=r"^a\.html cannot be read: it breaks the program"):
-        apart("a.html", b"<p>x")
-
-
-def test_the_parser_is_told_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "not for a parser")
-    real, environments = subprocess.run, []
-
-    def run(*arguments: Any, **options: Any) -> Any:
-        environments.append(options["env"])
-        return real(*arguments, **options)
-
-    monkeypatch.setattr(apart_module.subprocess, "run", run)
-    assert apart("a.html", b"<p>x")[0].text == "x"
-    assert "OPENAI_API_KEY" not in environments[0]
+# Apart: what it does to the app is in tests/test_uploads_apart.py
 
 
 def test_a_sentence_comes_back_from_apart() -> None:

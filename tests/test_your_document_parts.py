@@ -151,6 +151,23 @@ def test_uploads_are_taken_and_what_cannot_be_read_is_told() -> None:
     assert kept.problems == []
 
 
+def test_who_is_interrupted_while_files_are_read_may_give_them_again() -> None:
+    kept = Drafts()
+    files = [File("a.txt", b"One."), File("b.json", b"[" + b'"x",' * 4_900_000 + b'"x"]')]
+
+    def watch(before: int) -> None:
+        if len(kept.found) > 1:  # the second, which takes a second or two, is being read
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        kept.take(files, watch=watch)
+    assert kept.uploads == 0  # the uploader keeps its files
+    first = kept.take([files[0], File("b.txt", b"Two.")])
+    assert first is not None
+    assert kept.found[first].text == "One."
+    assert list(kept.names().values()) == ["Pasted text", "a.txt", "b.txt"]
+
+
 def test_a_session_keeps_no_more_documents_than_its_limit() -> None:
     kept = Drafts()
     kept.take([File(f"{number}.txt", b"Text.") for number in range(MOST + 3)])

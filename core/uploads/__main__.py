@@ -1,30 +1,37 @@
-"""What ``core.uploads.apart`` starts: a file's bytes come in, its texts go out as JSON, within limits."""
+"""What ``core.uploads.apart`` starts: a file's name and bytes come in, its texts go out as JSON, within limits."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 
 from core.errors import Mistake
 from core.uploads.apart import MEMORY, SECONDS
-from core.uploads.read import parse_upload
+from core.uploads.read import parsed
 
 
-def main(name: str) -> None:
-    with contextlib.suppress(ImportError, ValueError, OSError):  # Windows has no such limits
+def main() -> None:
+    with contextlib.suppress(ImportError, AttributeError, ValueError, OSError):  # Windows has no such limits
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        os.nice(10)  # the app's readers come first
         resource.setrlimit(resource.RLIMIT_CPU, (int(SECONDS), int(SECONDS) + 5))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    suffix, name = json.loads(sys.stdin.buffer.readline())
+    answers: list[dict[str, object]]
     try:
-        data = sys.stdin.buffer.read()
-        found = parse_upload(name, data, most=len(data))  # whoever started this has looked at its size
-        answer: dict[str, object] = {"texts": [{"name": f.name, "text": f.text, "notes": f.notes} for f in found]}
+        found = parsed(suffix, name, sys.stdin.buffer.read())
+        answers = [{"name": each.name, "text": each.text, "notes": each.notes} for each in found]
     except Mistake as mistake:
-        answer = {"mistake": str(mistake)}
-    sys.stdout.write(json.dumps(answer))
+        answers = [{"mistake": str(mistake)}]
+    except MemoryError:
+        said = f"{name} takes more than {MEMORY / 1e6:.0f} MB of memory to read. Save it more simply, or paste it."
+        answers = [{"mistake": said}]
+    for answer in answers:
+        sys.stdout.buffer.write(json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

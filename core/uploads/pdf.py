@@ -22,6 +22,8 @@ class _Late(Exception):
 
 def read_pdf(name: str, data: bytes) -> list[Uploaded]:
     pages = _open(name, data)
+    if not pages:
+        raise Mistake(f"{name} has no pages. Save it again, or paste the text.")
     deadline = time.monotonic() + SECONDS
     texts: list[str] = []
     unread: list[int] = []
@@ -33,6 +35,8 @@ def read_pdf(name: str, data: bytes) -> list[Uploaded]:
             text = _page_text(pages[number - 1], deadline)
         except _Late:
             break
+        except MemoryError:
+            raise
         except Exception:  # a damaged page raises anything at all, from KeyError to RecursionError
             unread.append(number)
             continue
@@ -70,7 +74,7 @@ def _open(name: str, data: bytes) -> list[Any]:
         return pages + [None] * (count - len(pages))
     except (DependencyError, FileNotDecryptedError) as error:
         raise _locked(name) from error
-    except Mistake:
+    except (Mistake, MemoryError):
         raise
     except Exception as error:  # see above
         raise _damaged(name) from error

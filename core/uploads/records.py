@@ -1,8 +1,14 @@
-"""JSON: a string, an object with a text, a list of either, or such objects line by line."""
+"""JSON: a string, an object with a text, a list of either, or such objects line by line.
+
+Of a list one item at a time is in memory, of lines only those that are taken are parsed: 20 MB of ``{}`` as Python's
+own objects take a gigabyte.
+"""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from typing import Any
 
 from core.errors import Mistake, listed
@@ -13,40 +19,87 @@ TEXT_FIELDS = ("text", "content", "body", "document", "passage")
 """The first that is there; the same that a corpus's columns are looked for by."""
 _TITLE_FIELDS = ("title", "headline", "name")
 MAX_TEXTS = 50
+_SPACE = re.compile(r"[ \t\n\r]*")
+_LINE = re.compile(r"\S[^\r\n]*")
+
+
+class _Number:
+    """Stands for any number: none is a text, and one of 5,000 digits is more than Python converts."""
+
+
+def _number(_: str) -> _Number:
+    return _NUMBER
+
+
+_NUMBER = _Number()
+_decoder = json.JSONDecoder(parse_int=_number, parse_float=_number, parse_constant=_number)
 
 
 def read_json(name: str, data: bytes) -> list[Uploaded]:
     decoded = decode(name, data)
-    value = _parsed(name, decoded.text)
-    if not isinstance(value, list):
-        return [Uploaded(name, _text(name, value, ""), decoded.notes)]
-    notes = decoded.notes
-    if len(value) > MAX_TEXTS:
-        notes = (*notes, f"Only the first {MAX_TEXTS} of {len(value):,} texts were taken.")
-    found = []
-    for number, item in enumerate(value[:MAX_TEXTS], start=1):
-        title = next((item[key] for key in _TITLE_FIELDS if isinstance(item.get(key), str)), "") if _is(item) else ""
-        text = _text(name, item, f", item {number},")
-        found.append(Uploaded(f"{name}: {shown(title) if title.strip() else number}", text, notes))
-    if not found:
-        raise Mistake(f"{name} is an empty list. Choose a file with texts in it.")
-    return found
-
-
-def _parsed(name: str, text: str) -> Any:
     try:
-        return json.loads(text)
+        return _read(name, decoded.text, decoded.notes)
     except RecursionError as error:
         raise Mistake(f"{name} is nested too deeply to be read. Give a list of objects with a text.") from error
-    except ValueError as error:
-        lines = [line for line in text.splitlines() if line.strip()]
-        try:
-            if len(lines) > 1:
-                return [json.loads(line) for line in lines]
-        except (ValueError, RecursionError):
-            pass
-        problem = f"{error.msg} at line {error.lineno}" if isinstance(error, json.JSONDecodeError) else str(error)
-        raise Mistake(f"{name} is not valid JSON ({problem}). Mend it, or upload the text itself.") from error
+    except json.JSONDecodeError as error:
+        raise Mistake(
+            f"{name} is not valid JSON ({error.msg} at line {error.lineno}). Fix it, or upload the text itself."
+        ) from error
+
+
+def _read(name: str, text: str, notes: tuple[str, ...]) -> list[Uploaded]:
+    start = _after_space(text, 0)
+    if text.startswith("[", start):
+        return _texts(name, _items(text, start + 1), notes)
+    value, end = _decoder.raw_decode(text, start)
+    if _after_space(text, end) == len(text):
+        return [Uploaded(name, _text(name, value, ""), notes)]
+    return _texts(name, _lines(text, end), notes)
+
+
+def _items(text: str, place: int) -> Iterator[Any]:
+    """A list's items; ``place`` is behind its bracket."""
+    place = _after_space(text, place)
+    closed = text.startswith("]", place)
+    while not closed:
+        item, place = _decoder.raw_decode(text, place)
+        yield item
+        place = _after_space(text, place)
+        closed = text.startswith("]", place)
+        if not closed:
+            if not text.startswith(",", place):
+                raise json.JSONDecodeError("Expecting ',' delimiter", text, place)
+            place = _after_space(text, place + 1)
+    if (place := _after_space(text, place + 1)) < len(text):
+        raise json.JSONDecodeError("Extra data", text, place)
+
+
+def _lines(text: str, end: int) -> Iterator[Any]:
+    """A value a line, as far as values are taken; ``end`` is where the first value of the text ends."""
+    for number, line in enumerate(_LINE.finditer(text), start=1):
+        value = None
+        if number <= MAX_TEXTS:
+            value, stop = _decoder.raw_decode(text, line.start())
+            if _after_space(text, stop) < line.end() or stop > line.end():
+                raise json.JSONDecodeError("Extra data", text, _after_space(text, end if number == 1 else stop))
+        yield value
+
+
+def _texts(name: str, values: Iterator[Any], notes: tuple[str, ...]) -> list[Uploaded]:
+    found, count = [], 0
+    for count, value in enumerate(values, start=1):
+        if count <= MAX_TEXTS:
+            text = _text(name, value, f", item {count},")
+            found.append((f"{name}: {shown(_title(value)) if _title(value).strip() else count}", text))
+    if not found:
+        raise Mistake(f"{name} is an empty list. Choose a file with texts in it.")
+    if count > MAX_TEXTS:
+        notes = (*notes, f"Only the first {MAX_TEXTS} of {count:,} texts were taken.")
+    return [Uploaded(called, text, notes) for called, text in found]
+
+
+def _title(value: Any) -> str:
+    return next((value[key] for key in _TITLE_FIELDS if isinstance(value.get(key), str)), "") if _is(value) else ""
 
 
 def _text(name: str, value: Any, which: str) -> str:
@@ -56,8 +109,14 @@ def _text(name: str, value: Any, which: str) -> str:
         for key in TEXT_FIELDS:
             if isinstance(value.get(key), str):
                 return str(value[key])
-    raise Mistake(f"{name}{which} has no text: give a string, or an object with one of {listed(TEXT_FIELDS)}.")
+    what = "is a number, not a text" if value is _NUMBER else "has no text"
+    raise Mistake(f"{name}{which} {what}: give a string, or an object with one of {listed(TEXT_FIELDS)}.")
 
 
 def _is(value: Any) -> bool:
     return isinstance(value, dict)
+
+
+def _after_space(text: str, place: int) -> int:
+    found = _SPACE.match(text, place)
+    return found.end() if found else place

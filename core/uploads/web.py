@@ -8,8 +8,10 @@ sees what was taken and can shorten it.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import Any
 
+from core.errors import Mistake
 from core.uploads.encoding import decode
 from core.uploads.uploaded import Uploaded
 
@@ -24,6 +26,19 @@ _LINES = "div, li, dt, dd, tr, header, footer, nav, aside, main, figcaption, cap
 _BREAK = "\x1e"  # no page has it, and it survives the collapsing of white space
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]{1,40})", re.IGNORECASE)
 _HEAD = 4_096
+MAX_DEPTH = 1_000
+"""Tags within each other. A browser stops at 512; the parser looks through all that are open at every further one."""
+_TAG = re.compile(
+    r"<!--(?:-?>|.*?(?:-->|\Z))|<(script|style)\b.*?(?:</\1|\Z)|<(/?)([a-z][^\s/>]*)[^<>]*", re.IGNORECASE | re.DOTALL
+)
+_NEVER_OPEN = frozenset(
+    {
+        *("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track"),
+        *("html", "head", "body", "p", "li", "dt", "dd", "option", "optgroup", "rp", "rt", "thead", "tbody", "tfoot"),
+        *("wbr", "tr", "td", "th", "colgroup", "a", "nobr", "button"),
+    }
+)
+"""Tags that have no end, or that one of the same kind ends."""
 
 
 def read_html(name: str, data: bytes) -> list[Uploaded]:
@@ -31,6 +46,8 @@ def read_html(name: str, data: bytes) -> list[Uploaded]:
 
     declared = _CHARSET.search(data[:_HEAD])
     found = decode(name, data, declared[1].decode("ascii") if declared else None)
+    if too_deep(found.text):
+        raise Mistake(f"{name} has more than {MAX_DEPTH:,} tags within each other. Save it as text, or paste the text.")
     tree = LexborHTMLParser(found.text.replace(_BREAK, " "))
     tree.strip_tags([tag.strip() for tag in _UNSEEN.split(",") if "[" not in tag])
     for node in tree.css("[hidden]"):
@@ -41,6 +58,26 @@ def read_html(name: str, data: bytes) -> list[Uploaded]:
         if len(parts) == 1 and len(text := _main_text(parts[0])) >= _ENOUGH:
             return [Uploaded(name, text, (*found.notes, "The page's main part was taken; what stands around it not."))]
     return [Uploaded(name, _text(tree.body), found.notes)]
+
+
+def too_deep(page: str) -> bool:
+    """Whether more than MAX_DEPTH tags are open at once, about: one pass without a tree."""
+    opened: Counter[str] = Counter()
+    depth = 0
+    for tag in _TAG.finditer(page):
+        name = (tag[3] or "").lower()
+        if not name or name in _NEVER_OPEN:
+            continue
+        ended = tag[0].endswith("/") and (opened["svg"] or opened["math"])  # elsewhere that sign means nothing
+        if not tag[2] and not ended:
+            opened[name] += 1
+            depth += 1
+            if depth > MAX_DEPTH:
+                return True
+        elif tag[2] and opened[name]:
+            opened[name] -= 1
+            depth -= 1
+    return False
 
 
 def _main_text(node: Any) -> str:

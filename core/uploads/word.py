@@ -32,7 +32,7 @@ def read_docx(name: str, data: bytes) -> list[Uploaded]:
             _refuse_bombs(name, archive)
         document = docx.Document(io.BytesIO(data))
         return [Uploaded(name, _text(document.element.body))]
-    except Mistake:
+    except (Mistake, MemoryError):
         raise
     except Exception as error:  # a damaged file raises anything at all, from KeyError to lxml's own
         raise Mistake(

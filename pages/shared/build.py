@@ -28,8 +28,17 @@ class Build:
         self._clock = Clock()
         command = [sys.executable, "-m", "precompute", "all", "demo", "--cache", shown(cache), "--progress", "json"]
         self._process = subprocess.Popen(
-            command, cwd=PROJECT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            command,
+            cwd=PROJECT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
         )
+        self._said = ""
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -41,18 +50,25 @@ class Build:
         """The job goes no further; what it has finished is kept, and the next start goes on there."""
         self._process.terminate()
 
+    def _listen(self) -> None:
+        """Keeps the last line of what the job complains of; unread, it would fill the pipe, and the job would stop."""
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            self._said = line.strip() or self._said
+
     def _read(self) -> None:
         assert self._process.stdout is not None
-        for line in self._process.stdout:
-            try:
-                report = json.loads(line)
-            except ValueError:
-                continue
-            self.fraction = report["fraction"] or 0.0
-            self.sentence = f"{report['step']}: {report['sentence']}"
-        said = self._process.communicate()[1].strip().splitlines()
+        with self._process:
+            for line in self._process.stdout:
+                try:
+                    report = json.loads(line)
+                except ValueError:
+                    continue
+                self.fraction = report["fraction"] or 0.0
+                self.sentence = f"{report['step']}: {report['sentence']}"
+            self._listener.join()
         if self._process.returncode:
-            self.problem = said[-1].removeprefix("headscope: ") if said else "The job ended without saying why."
+            self.problem = self._said.removeprefix("headscope: ") or "The job ended without saying why."
         outcome = "failed" if self.problem else "ok"
         count("headscope_builds_total", outcome)
         event("build", run="demo", ms=self._clock.ms, outcome=outcome)

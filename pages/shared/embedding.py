@@ -98,8 +98,11 @@ def _pending() -> WeakSet[Ticket[Any]]:
     return WeakSet()
 
 
-def reading(state: RunState, text: str, in_chunks: bool) -> Reading | None:
-    """The text through the run's model; None, and how far it is, while it is not there yet."""
+def reading(state: RunState, text: str, begun: Reading | None = None) -> Reading | None:
+    """The text through the run's model; None, and how far it is, while it is not there yet.
+
+    Its beginning, as far as the model reads in one piece; given that, as ``begun``, all its chunks as well.
+    """
     manifest = state.manifest
     assert manifest is not None
     session = session_id()
@@ -108,7 +111,7 @@ def reading(state: RunState, text: str, in_chunks: bool) -> Reading | None:
         model = office().model(manifest, ticket)
         clock, outcome, tokens, parts = Clock(), "failed", None, None
         try:
-            found = read(model, text, in_chunks, manifest.stages, ticket)
+            found = read(model, text, begun, manifest.stages, ticket)
             outcome, tokens, parts = "ok", found.reach.total, len(found.parts)
         finally:
             count("headscope_documents_total", outcome)
@@ -124,7 +127,7 @@ def reading(state: RunState, text: str, in_chunks: bool) -> Reading | None:
             )
         return found
 
-    return _result(f"reading {in_chunks}", state, text, work)
+    return _result("beginning" if begun is None else "chunks", state, text, work)
 
 
 def asked(state: RunState, text: str) -> dict[int, np.ndarray] | None:
@@ -174,13 +177,16 @@ def attended_already(state: RunState, text: str) -> Attended | None:
     return None if ticket is None else ticket.result
 
 
-def read(model: Embedder, text: str, in_chunks: bool, stages: tuple[int, ...], ticket: Ticket[Reading]) -> Reading:
+def read(
+    model: Embedder, text: str, begun: Reading | None, stages: tuple[int, ...], ticket: Ticket[Reading]
+) -> Reading:
     """The work of ``reading``, in the worker's thread: a batch at a time, with a look at the ticket between."""
     ticket.check("Counting tokens …")
-    seen = reach(text, model.tokens, model.info.prompt)
-    parts = [Chunk(0, len(text) if seen.end is None else seen.end, text, seen.seen)]
-    if in_chunks and seen.truncated:
-        parts += chunks(text, model.tokens, model.info.prompt, at_most=MOST_CHUNKS)
+    if begun is None:
+        seen = reach(text, model.tokens, model.info.prompt)
+        parts = [Chunk(0, len(text) if seen.end is None else seen.end, text, seen.seen)]
+    else:
+        parts = chunks(text, model.tokens, model.info.prompt, at_most=MOST_CHUNKS)
     done = 0
 
     def on_batch(documents: int, _: int) -> None:
@@ -189,9 +195,12 @@ def read(model: Embedder, text: str, in_chunks: bool, stages: tuple[int, ...], t
         ticket.check(f"Embedding: {done} of {len(parts)} parts", done / len(parts))
 
     ticket.check(f"Embedding: 0 of {len(parts)} parts" if len(parts) > 1 else "Embedding …")
-    found = model.embed([part.text for part in parts], on_batch=on_batch)
-    shape = model.info.shape
-    return Reading(tuple(parts), {stage: split_heads(found.stage(stage), stage, shape) for stage in stages}, seen)
+    found, shape = model.embed([part.text for part in parts], on_batch=on_batch), model.info.shape
+    vectors = {stage: split_heads(found.stage(stage), stage, shape) for stage in stages}
+    if begun is None:
+        return Reading(tuple(parts), vectors, seen)
+    joined = {stage: np.concatenate([begun.vectors[stage], vectors[stage]]) for stage in stages}
+    return Reading((*begun.parts, *parts), joined, begun.reach)
 
 
 def _key(kind: str, state: RunState, text: str) -> str:

@@ -29,12 +29,12 @@ from pages.use.your_document_words import words_section
 
 def through_every_head(state: RunState, chosen: Chosen) -> None:
     assert state.manifest is not None
-    found = reading(state, chosen.text, in_chunks=False)
+    found = reading(state, chosen.text)
     if found is None:
         return
     if length_notes(found):
         # Until the chunks are there, and where there are too many of them, the beginning is shown.
-        found = reading(state, chosen.text, in_chunks=True) or found
+        found = reading(state, chosen.text, found) or found
     left, right = st.columns(2, gap="medium", vertical_alignment="top")
     with left:
         stage = choose_stage(state.manifest)

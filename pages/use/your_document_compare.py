@@ -41,7 +41,7 @@ def compare_section(shown: Shown, chosen: Chosen) -> None:
     )
     if not key:
         return
-    other = reading(shown.state, kept.found[key].asked or kept.found[key].text, False)
+    other = reading(shown.state, kept.found[key].asked or kept.found[key].text)
     if other is not None:
         _side_by_side(shown, other.vectors[shown.stage][0], names[key])
 

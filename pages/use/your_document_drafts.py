@@ -9,7 +9,7 @@ from typing import Protocol
 import streamlit as st
 
 from core.errors import Mistake
-from core.uploads import MAX_BYTES, pasted, read_upload
+from core.uploads import MAX_BYTES, Watch, pasted, read_upload, unwatched
 
 MOST = 20
 """Documents that a session keeps."""
@@ -58,25 +58,29 @@ class Drafts:
     uploads: int = 0
     """How often files were taken: the uploader is a new, empty one each time, and keeps no bytes."""
 
-    def take(self, files: Sequence[File], most: int = MAX_BYTES) -> str | None:
-        """Reads files of at most ``most`` bytes; the key of the first text, or None where none could be read."""
+    def take(self, files: Sequence[File], most: int = MAX_BYTES, watch: Watch = unwatched) -> str | None:
+        """Reads files of at most ``most`` bytes; the key of the first text, or None where none could be read.
+
+        ``watch`` is told how many files of others come first. If it raises, nothing is lost: the same files may be
+        given again.
+        """
         self.problems, first = [], None
-        self.uploads += 1
         for number, file in enumerate(files):
             try:
-                texts = read_upload(file.name, file.getvalue(), most)
+                texts = read_upload(file.name, file.getvalue(), most, watch)
             except Mistake as mistake:
                 self.problems.append(str(mistake))
                 continue
-            for place, text in enumerate(texts):
-                if len(self.found) >= MOST:
-                    self.problems.append(
-                        f"Only {MOST - 1} documents are kept at a time. Remove some, and add the rest."
-                    )
-                    return first
-                key = f"upload {self.uploads} {number} {place}"
-                self.found[key] = Draft(text.name, text.text, text.notes)
-                first = first or key
+            keys = [f"upload {self.uploads} {number} {place}" for place in range(len(texts))]
+            room = MOST - len(self.found.keys() - keys)
+            self.found |= {
+                key: Draft(text.name, text.text, text.notes) for key, text in zip(keys[:room], texts, strict=False)
+            }
+            first = first or next(iter(keys[:room]), None)
+            if room < len(texts):
+                self.problems.append(f"Only {MOST - 1} documents are kept at a time. Remove some, and add the rest.")
+                break
+        self.uploads += 1
         return first
 
     def ask(self, key: str, text: str) -> bool:

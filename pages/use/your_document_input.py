@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import listed
 from core.settings import setting
@@ -55,10 +56,18 @@ def _uploads(kept: Drafts) -> None:
     )
     if files:
         with st.spinner(f"Reading {plain(', '.join(file.name for file in files))} …"):
-            first = kept.take(files, megabytes * 1_000_000)
+            first = kept.take(files, megabytes * 1_000_000, partial(_waiting, st.empty()))
         if first is not None:
             st.session_state[CHOSEN] = first
         st.rerun()
+
+
+def _waiting(line: DeltaGenerator, before: int) -> None:
+    """The place among all sessions' files; where this session has gone meanwhile, Streamlit ends the wait from here."""
+    if before:
+        line.caption(f"Waiting: {before} file{'s' if before > 1 else ''} before yours.")
+    else:
+        line.empty()
 
 
 def _choice(kept: Drafts) -> str:

@@ -15,6 +15,7 @@ import { listen } from "./gestures.js";
 import { GlMap, hasWebGL } from "./gl.js";
 import { formatHeads, parseHeads } from "./heads.js";
 import { listenToKeys } from "./keyboard.js";
+import { mount } from "./mount.js";
 import { paint, themeOf } from "./paint.js";
 import { download, fileName, picture } from "./picture.js";
 import { ringsLayer, ringsOf } from "./rings.js";
@@ -22,26 +23,10 @@ import { keep, mapOf, memory } from "./store.js";
 import { toolBar } from "./tools.js";
 import { captionWords, pointWords, statusWords } from "./words.js";
 
-const hub = (window.headscopeMap ??= {});
-const instances = new WeakMap();
 const SETTLED = 300; // milliseconds without a move until the camera goes into the address
 
 export default function headMap({ parentElement }) {
-  let instance = instances.get(parentElement);
-  if (!instance) {
-    instance = new HeadMap(parentElement.querySelector(".head-map"));
-    instances.set(parentElement, instance);
-  }
-  hub.listener = (message) => instance.receive(message);
-  if (hub.latest && hub.latest !== instance.message) instance.receive(hub.latest);
-  return () => {
-    // Called on every rerun as well: only an element that is gone takes its drawing with it.
-    setTimeout(() => {
-      if (instance.root.isConnected) return;
-      instance.destroy();
-      instances.delete(parentElement);
-    }, 500);
-  };
+  return mount(parentElement, () => new HeadMap(parentElement.querySelector(".head-map")));
 }
 
 class HeadMap {

@@ -3,18 +3,29 @@
 import { Grid } from "./grid.js";
 
 const MOST_STAGES = 9;
+const MOST_RUNS = 3; // whose documents are kept: those of three stages each
 const kept = (window.headscopeMap ??= {});
 kept.stages ??= new Map();
 kept.documents ??= new Map();
 kept.views ??= new Map();
 
 export function keep(data) {
-  if (data.documents && !kept.documents.has(data.base)) kept.documents.set(data.base, documentsOf(data.documents, data.columns));
+  if (data.documents && !kept.documents.has(data.base)) {
+    kept.documents.set(data.base, documentsOf(data.documents, data.columns));
+    if (kept.documents.size > MOST_RUNS) forget(kept.documents.keys().next().value);
+  }
   if (data.points && !kept.stages.has(data.key)) {
     const [x, y, activation] = ["x", "y", "activation"].map((name) => data.points.getChild(name).toArray());
-    kept.stages.set(data.key, { x, y, activation });
+    kept.stages.set(data.key, { x, y, activation, base: data.base });
     if (kept.stages.size > MOST_STAGES) kept.stages.delete(kept.stages.keys().next().value);
   }
+}
+
+// A run's documents, and the stages that hold them. Who looks at it again asks the server, as at first.
+function forget(base) {
+  kept.documents.delete(base);
+  for (const [key, stage] of kept.stages) if (stage.base === base) kept.stages.delete(key);
+  if (kept.extra?.stage.base === base) kept.extra = null;
 }
 
 // The map of a stage, or null where it has to be asked for.
@@ -22,6 +33,8 @@ export function mapOf(data) {
   const stage = kept.stages.get(data.key);
   const documents = kept.documents.get(data.base);
   if (!stage || !documents) return null;
+  kept.documents.delete(data.base); // the run looked at last goes last
+  kept.documents.set(data.base, documents);
   stage.documents = documents;
   if (data.extra) return withExtra(stage, data);
   stage.grid ??= new Grid(stage.x, stage.y);
