@@ -10,6 +10,7 @@ import streamlit as st
 from core.errors import listed
 from core.settings import setting
 from core.uploads import MAX_CHARACTERS, READERS
+from pages.shared.held_uploads import let_go
 from pages.shared.problem import show_problem
 from pages.shared.text import plain
 from pages.use.your_document_drafts import EXAMPLE, PASTED, Draft, Drafts, drafts
@@ -56,6 +57,7 @@ def _uploads(kept: Drafts) -> None:
     if files:
         with st.spinner(f"Reading {plain(', '.join(file.name for file in files))} …"):
             first = kept.take(files, megabytes * 1_000_000)
+        let_go(file.file_id for file in files)
         if first is not None:
             st.session_state[CHOSEN] = first
         st.rerun()
