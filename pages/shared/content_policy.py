@@ -21,11 +21,12 @@ def _inline_scripts() -> list[str]:
 
 POLICY = {
     "default-src": ["'self'"],
-    "script-src": ["'self'", "blob:", *_inline_scripts()],  # components are modules that Streamlit makes a blob of
+    # Streamlit makes blobs of components; regl, which draws the map and some of Plotly's charts, compiles its commands.
+    "script-src": ["'self'", "blob:", "'unsafe-eval'", *_inline_scripts()],
     "style-src": ["'self'", "'unsafe-inline'"],  # Streamlit, Plotly and the map write styles
     "img-src": ["'self'", "data:", "blob:"],
     "font-src": ["'self'", "data:"],
-    "connect-src": ["'self'"],
+    "connect-src": ["'self'", "data:", "blob:"],
     "worker-src": ["'self'", "blob:"],
     "object-src": ["'none'"],
     "base-uri": ["'self'"],
