@@ -306,7 +306,7 @@ def _without_login(cookies: bytes) -> bytes:
 def _answering(scope: Scope, rules: Rules, headers: Headers, send: Send) -> Send:
     """Adds what every answer says."""
     origin = rules.gate.origin if rules.gate else ""
-    schemes = (scope.get("scheme", ""), headers.get("x-forwarded-proto", ""), urlsplit(origin).scheme)
+    schemes = (scope.get("scheme", ""), headers.get("x-forwarded-proto", "").split(",")[0], urlsplit(origin).scheme)
     seconds = rules.settings.login_hours * 3600 if rules.settings else 0
 
     async def answer(message: Message) -> None:
