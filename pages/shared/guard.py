@@ -336,12 +336,14 @@ def _cookie(text: str, secure: bool, seconds: int) -> str:
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send, status: int, sentence: str) -> None:
-    """Without reading the body; the connection ends, so that nobody sends the rest of it."""
+    """Without reading the body. A stranger's connection ends, so that they cannot go on sending it."""
     if scope["type"] == "websocket":
         await receive()
         await send({"type": "websocket.close", "code": 1008})
         return
-    headers = {"Connection": "close", "Cache-Control": "no-store"}
+    headers = {"Cache-Control": "no-store"}
+    if status != 413:  # of the reader's own browser, which is to see the answer
+        headers["Connection"] = "close"
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     await PlainTextResponse(f"{sentence}\n", status, headers)(scope, receive, send)
