@@ -61,14 +61,16 @@ CMD ["--help"]
 # there, torch stays a layer of its own, and no gigabyte is copied from stage to stage.
 FROM packages AS app
 # The same number in both images: they share the volumes. Home is /tmp, because the rest may be read-only.
-RUN useradd --no-create-home --home-dir /tmp --uid 10001 headscope && install -d -o 10001 -g 10001 /models
+RUN useradd --no-create-home --home-dir /tmp --uid 10001 headscope && install -d -o 10001 -g 10001 /models /state
 ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 HEADSCOPE_CACHE=/cache \
-    HF_HOME=/models/huggingface HEADSCOPE_MODELS=/models/headscope XDG_CACHE_HOME=/tmp/.cache NUMBA_CACHE_DIR=/tmp/.cache/numba
+    HF_HOME=/models/huggingface HEADSCOPE_MODELS=/models/headscope HEADSCOPE_STATE=/state \
+    XDG_CACHE_HOME=/tmp/.cache NUMBA_CACHE_DIR=/tmp/.cache/numba
 WORKDIR /app
 VOLUME /cache
 EXPOSE 8501
-HEALTHCHECK --interval=30s --timeout=5s --start-period=40s \
-  CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8501/_stcore/health', timeout=4)"]
+# It has run a page, and not only answered.
+HEALTHCHECK --interval=30s --timeout=10s --start-period=40s \
+  CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8501/healthz', timeout=9)"]
 CMD ["streamlit", "run", "app.py", "--server.address=0.0.0.0", "--server.port=8501", "--server.headless=true", "--server.fileWatcherType=none", "--browser.serverAddress=localhost"]
 COPY LICENSE THIRD_PARTY.md sbom.cdx.json ./
 COPY .streamlit/config.toml .streamlit/

@@ -3,11 +3,10 @@
 The file has two halves. The server imports it once and serves ``app``; Streamlit then runs it anew for every visitor.
 """
 
-from pathlib import Path
-
 import streamlit as st
 
-from pages.shared.front_door import front_door
+from pages.shared.front_door import ICON, front_door
+from pages.shared.guard import MIDDLEWARE
 from pages.shared.server import ROUTES, lifespan
 from pages.shared.url import note_page
 from pages.shared.visit import visit
@@ -15,11 +14,7 @@ from pages.shared.visit import visit
 
 def show() -> None:
     """The page that a visitor asks for, or what stands before it."""
-    # The icon is a file of ours: an emoji or a symbol by name would be fetched from elsewhere by every reader's
-    # browser.
-    st.set_page_config(
-        page_title="Headscope", page_icon=str(Path(__file__).parent / "pages/shared/icon.png"), layout="wide"
-    )
+    st.set_page_config(page_title="Headscope", page_icon=ICON, layout="wide")
     door = front_door()
     # Pages live one level down: a direct child of pages/ could be reached around this file.
     page = st.navigation(
@@ -53,4 +48,4 @@ def show() -> None:
 if __name__ == "__main__":
     show()
 else:
-    app = st.App(__file__, lifespan=lifespan, routes=ROUTES)
+    app = st.App(__file__, lifespan=lifespan, routes=ROUTES, middleware=MIDDLEWARE)

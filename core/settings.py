@@ -10,6 +10,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+import idna
+
 from core.errors import Mistake, Mistakes, listed
 from core.files import check_run_name
 from core.mirrors import cache_at, mirror_at
@@ -22,8 +24,14 @@ LEVELS = ("debug", "info", "warning", "error")
 FORMATS = ("text", "json")
 LOGINS = ("if-configured", "required")
 MOST_UPLOAD_MB = 200
+MOST_UPLOADS_MB = 100_000
+MOST_LOGIN_HOURS = 720
+"""Streamlit's own login lasts 30 days, and never longer."""
+SHORTEST_TOKEN = 16
 _DEVICE = re.compile(r"cpu|mps|cuda(:\d{1,3})?")
 _DOMAIN = re.compile(r"(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")
+_HOST = re.compile(r"(?=.{1,253}$)(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?|\*", re.ASCII)
+_PROVIDER = re.compile(r"[\w-]+", re.ASCII)
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
@@ -37,9 +45,15 @@ class Settings:
     device: str | None
     models: Path
     upload_mb: int
+    uploads_mb: int
     read_only: bool
     login: str
     allowed_domains: tuple[str, ...]
+    trusted_providers: tuple[str, ...]
+    login_hours: int
+    state: Path
+    allowed_hosts: tuple[str, ...]
+    metrics_token: str | None
     log_level: str
     log_format: str
     secrets: Path
@@ -83,10 +97,13 @@ def _device(text: str) -> str | None:
     return None if name == "auto" else name
 
 
-def _megabytes(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= MOST_UPLOAD_MB):
-        raise ValueError(f"a whole number from 1 to {MOST_UPLOAD_MB}")
-    return int(text)
+def _number(most: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= most):
+            raise ValueError(f"a whole number from 1 to {most}")
+        return int(text)
+
+    return parse
 
 
 def _switch(text: str) -> bool:
@@ -95,11 +112,48 @@ def _switch(text: str) -> bool:
     return text.lower() in _YES
 
 
+def domain_name(text: str) -> str | None:
+    """A domain as DNS has it (IDNA 2008, in small letters); None for what is not a valid one.
+
+    Nothing but A to Z is made small: Python would make a K of the Kelvin sign, and one domain of two.
+    """
+    small = re.sub("[A-Z]+", lambda found: found[0].lower(), text)
+    try:
+        name = idna.encode(small, strict=True).decode("ascii")
+    except idna.IDNAError:
+        return None
+    return name if _DOMAIN.fullmatch(name) else None
+
+
 def _domains(text: str) -> tuple[str, ...]:
-    found = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",")))
-    if not all(_DOMAIN.fullmatch(domain) for domain in found):
+    found = [domain_name(part.strip()) for part in text.split(",")]
+    if None in found:
         raise ValueError("domains with commas between them, such as example.org,example.com")
-    return found
+    return tuple(dict.fromkeys(name for name in found if name))
+
+
+def _hosts(text: str) -> tuple[str, ...]:
+    """Names alone: the scheme and the port that stand in an address are left out."""
+    parts = [re.sub(r"^https?://|(?<=.):\d+$", "", part.strip().lower()) for part in text.split(",")]
+    if not all(_HOST.fullmatch(part) for part in parts):
+        raise ValueError("host names with commas between them, such as heads.example.org,*.lab.example.org; or *")
+    return tuple(dict.fromkeys(parts))
+
+
+def _providers(text: str) -> tuple[str, ...]:
+    parts = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    if not all(_PROVIDER.fullmatch(part) for part in parts):
+        raise ValueError("names of providers with commas between them, such as entra for [auth.entra]")
+    return parts
+
+
+def _token(text: str) -> str:
+    if len(text) < SHORTEST_TOKEN or not text.isascii() or not text.isprintable() or " " in text:
+        raise Mistake(
+            f"HEADSCOPE_METRICS_TOKEN must be at least {SHORTEST_TOKEN} ASCII characters without spaces, such as those "
+            "of 'openssl rand -hex 32'. Change it, or unset it."
+        )
+    return text
 
 
 def _one_of(*names: str) -> Callable[[str], str]:
@@ -117,6 +171,10 @@ def _models() -> Path:
 
 def _mirror() -> Path:
     return _own_cache() / "mirror"
+
+
+def _state() -> Path:
+    return _own_cache() / "state"
 
 
 def _own_cache() -> Path:
@@ -157,10 +215,17 @@ SETTINGS: dict[str, Setting] = {
     ),
     "HEADSCOPE_UPLOAD_MB": Setting(
         "upload_mb",
-        _megabytes,
+        _number(MOST_UPLOAD_MB),
         lambda: 20,
         "20",
         f"the largest file that may be uploaded, in megabytes (1 to {MOST_UPLOAD_MB}); the server refuses more",
+    ),
+    "HEADSCOPE_UPLOADS_MB": Setting(
+        "uploads_mb",
+        _number(MOST_UPLOADS_MB),
+        lambda: 400,
+        "400",
+        "uploaded files that the server holds at a time, in megabytes; one session may hold a quarter of it",
     ),
     "HEADSCOPE_READ_ONLY": Setting(
         "read_only",
@@ -182,6 +247,43 @@ SETTINGS: dict[str, Setting] = {
         lambda: (),
         "everybody who can sign in",
         "who may come in after the login: e-mail domains with commas between them; subdomains are others",
+    ),
+    "HEADSCOPE_TRUSTED_PROVIDERS": Setting(
+        "trusted_providers",
+        _providers,
+        lambda: (),
+        "none",
+        "providers (`NAME` of `[auth.NAME]`, `default` for `[auth]`) whose addresses count as verified although they "
+        "send no `email_verified`",
+    ),
+    "HEADSCOPE_LOGIN_HOURS": Setting(
+        "login_hours",
+        _number(MOST_LOGIN_HOURS),
+        lambda: MOST_LOGIN_HOURS,
+        "720: 30 days",
+        f"how long a login lasts, in hours (1 to {MOST_LOGIN_HOURS})",
+    ),
+    "HEADSCOPE_STATE": Setting(
+        "state",
+        _folder,
+        _state,
+        "`~/.cache/headscope/state`",
+        "the folder that remembers who has signed out, across restarts and for all servers that share it",
+    ),
+    "HEADSCOPE_ALLOWED_HOSTS": Setting(
+        "allowed_hosts",
+        _hosts,
+        lambda: (),
+        "none more",
+        "further host names that the app answers to, with commas between them (`*.example.org`, or `*` for all); IP "
+        "addresses, `localhost`, this machine's name and that of `redirect_uri` are always allowed",
+    ),
+    "HEADSCOPE_METRICS_TOKEN": Setting(
+        "metrics_token",
+        _token,
+        lambda: None,
+        "none",
+        "a bearer token that opens `/metrics` and `/_stcore/metrics`; without one they need the login that pages need",
     ),
     "HEADSCOPE_LOG_LEVEL": Setting(
         "log_level",

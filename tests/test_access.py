@@ -73,28 +73,76 @@ def test_without_authlib_nobody_comes_in(monkeypatch: pytest.MonkeyPatch) -> Non
         check_auth({**SHARED, **PROVIDER})
 
 
+KELVIN, CYRILLIC_A, WIDE_DOT = "\u212a", "\u0430", "\u3002"
+ADA = {"email": "ada@kelvin.example.org"}
+VERIFIED = {**ADA, "email_verified": True}
+
+
 @pytest.mark.parametrize(
     ("user", "enters"),
     [
-        ({"email": "ada@example.org"}, True),
-        ({"email": "ada@example.org", "email_verified": True}, True),
-        ({"email": "Ada@EXAMPLE.org"}, True),
-        ({"email": "ada@example.org", "email_verified": False}, False),
-        ({"email": "ada@example.org", "email_verified": "false"}, False),
-        ({"email": "ada@sub.example.org"}, False),
-        ({"email": "ada@notexample.org"}, False),
-        ({"email": "ada@example.org.evil.net"}, False),
-        ({"email": "ada@evil.net@example.org"}, False),
-        ({"email": "ada@example.org\n@evil.net"}, False),
-        ({"email": "example.org"}, False),
-        ({"email": "@example.org"}, False),
-        ({"email": None, "name": "ada@example.org"}, False),
+        # what counts as verified
+        (VERIFIED, True),
+        ({**ADA, "email_verified": "true"}, True),
+        (ADA, False),
+        *(
+            ({**ADA, "email_verified": verified}, False)
+            for verified in (False, None, 0, 1, "0", "1", "", "no", "yes", "false", "True ", [], [True], {}, 1.0)
+        ),
+        # what is of the domain
+        ({**VERIFIED, "email": "Ada@KELVIN.example.ORG"}, True),
+        *(
+            ({**VERIFIED, "email": email}, False)
+            for email in (
+                f"ada@{KELVIN}elvin.example.org",
+                f"ada@kelvin.ex{CYRILLIC_A}mple.org",
+                f"ada@kelvin.example{WIDE_DOT}org",
+                "ada@kelvin.example.org.",
+                "ada@kel\u200bvin.example.org",
+                "ada@sub.kelvin.example.org",
+                "ada@notkelvin.example.org",
+                "ada@kelvin.example.org.evil.net",
+                "ada@evil.net@kelvin.example.org",
+                "ada@kelvin.example.org\n@evil.net",
+                "ada@kelvin.example.org\n",
+                "kelvin.example.org",
+                "@kelvin.example.org",
+                ["ada@kelvin.example.org"],
+                None,
+            )
+        ),
+        ({"name": "ada@kelvin.example.org", "email_verified": True}, False),
         ({}, False),
     ],
 )
 def test_who_is_of_the_domain(user: dict[str, Any], enters: bool) -> None:
-    assert may_enter(user, ("example.org",)) is enters
+    assert may_enter(user, ("kelvin.example.org",)) is enters
     assert may_enter(user, ())
+
+
+def test_a_provider_that_says_nothing_of_addresses_can_be_trusted_by_name() -> None:
+    enters = lambda user: may_enter(user, ("kelvin.example.org",), ("entra",))  # noqa: E731
+    assert enters({**ADA, "provider": "entra"})
+    assert not enters({**ADA, "provider": "okta"})
+    assert not enters(ADA)
+    assert not enters({**ADA, "provider": "entra", "email_verified": False}), "what it does say counts"
+    assert not enters({**ADA, "provider": "entra", "email_verified": None})
+
+
+def test_a_domain_of_other_letters_is_compared_as_dns_has_it() -> None:
+    (domain,) = read_settings({"HEADSCOPE_ALLOWED_DOMAINS": "bücher.example"}).allowed_domains
+    assert domain == "xn--bcher-kva.example"
+    for written in ("bücher.example", "xn--bcher-kva.example", "XN--bcher-kva.example"):
+        assert may_enter({"email": f"ada@{written}", "email_verified": True}, (domain,))
+
+
+def test_a_trusted_provider_must_be_one_of_the_secrets(secrets: Path) -> None:
+    lines = [f'{key} = "{value}"' for key, value in SHARED.items()]
+    secrets.write_text("\n".join(["[auth]", *lines, "[auth.entra]", *(f'{k} = "{v}"' for k, v in PROVIDER.items())]))
+    settings = read_settings({"HEADSCOPE_TRUSTED_PROVIDERS": "entra"})
+    assert find_gate(settings) == Gate(("entra",), "https://heads.example.org")
+    with pytest.raises(Mistake, match="HEADSCOPE_TRUSTED_PROVIDERS has okta"):
+        find_gate(read_settings({"HEADSCOPE_TRUSTED_PROVIDERS": "entra, okta"}))
 
 
 def test_no_secrets_is_an_open_door(secrets: Path) -> None:

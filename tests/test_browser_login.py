@@ -83,6 +83,7 @@ def guarded(
         log=folder / "log",
         flags=(f"--secrets.files={secrets}",),
         HEADSCOPE_ALLOWED_DOMAINS="example.org",
+        HEADSCOPE_STATE=str(folder / "state"),
     )
     return Guarded(address, folder / "log")
 
@@ -159,14 +160,14 @@ def test_files_are_not_to_be_had_without_the_login(guarded: Guarded, path: str) 
     except HTTPError as refusal:
         body = str(refusal)
     empty = "<title>Streamlit</title>" in body  # what every address begins with
-    assert empty or re.match("HTTP Error 40[0345]", body)
+    assert empty or re.match("HTTP Error 40[01345]", body)
 
 
 def test_no_program_drives_the_app_around_the_login(guarded: Guarded) -> None:
     """Streamlit's agent interface is off, as it is unless somebody turns it on."""
     request = urllib.request.Request(f"{guarded.address}/_stcore/agent/interact", b"{}", method="POST")
     request.add_header("Content-Type", "application/json")
-    with pytest.raises(HTTPError, match=r"40[34]"):
+    with pytest.raises(HTTPError, match=r"40[134]"):
         urllib.request.urlopen(request, timeout=20)
 
 
@@ -193,6 +194,20 @@ def test_of_the_domain_in_and_out_again(page: Page, guarded: Guarded) -> None:
     settle(page)
     expect(page.get_by_role("heading", name="Topic heat map")).to_have_count(0)
     noted(page, guarded, "info login", "info page", "info logout")
+
+
+def test_a_cookie_from_before_the_sign_out_opens_nothing(page: Page, guarded: Guarded) -> None:
+    sign_in(page, guarded.address, "ada@example.org")
+    expect(page.get_by_text("Signed in as")).to_be_visible(timeout=SLOW)
+    kept = page.context.cookies()
+    assert "_streamlit_user" in {cookie["name"] for cookie in kept}
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_role("button", name="Yes, sign me out").click()
+    expect(page.get_by_role("button", name="Sign in")).to_be_visible(timeout=SLOW)
+    page.context.add_cookies(kept)  # type: ignore[arg-type]
+    page.goto(f"{guarded.address}/heat_map")
+    expect(page.get_by_role("button", name="Sign in")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_test_id("stSidebarNav")).to_have_count(0)
 
 
 def test_after_the_login_the_page_that_was_asked_for(page: Page, guarded: Guarded) -> None:

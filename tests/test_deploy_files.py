@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from dockerfile import Instruction, ignore_patterns, is_ignored, stages
 
 from deploy import audit, digests, install, licences, lock, sbom
 from deploy.locked import CUDA_LOCK, LOCK, Package, packages, pinned
+from pages.shared.content_policy import HEADERS
 
 ROOT = Path(__file__).resolve().parent.parent
 STAGES = stages((ROOT / "Dockerfile").read_text())
@@ -158,6 +160,30 @@ def test_variables_of_the_deployment_are_not_taken_for_settings_of_the_app() -> 
     used = set(re.findall(r"\$\{(\w+)", (ROOT / "compose.yaml").read_text() + (ROOT / "deploy/Caddyfile").read_text()))
     assert "DEPLOY_SITE" in used
     assert not [name for name in used if name.startswith("HEADSCOPE_")]
+
+
+def test_the_app_listens_on_this_machine_alone_unless_it_is_in_the_image() -> None:
+    """In the image it must be wider; there compose.yaml keeps the port to this machine."""
+    settings = tomllib.loads((ROOT / ".streamlit/config.toml").read_text())
+    assert settings["server"]["address"] == "127.0.0.1"
+    assert "--server.address=0.0.0.0" in only("app", "CMD").words()
+
+
+def test_health_is_that_of_a_page_and_not_only_of_the_server() -> None:
+    assert "/healthz'" in only("app", "HEALTHCHECK").rest
+
+
+def test_the_app_answers_to_the_proxy_s_name_and_remembers_sign_outs() -> None:
+    assert SERVICES["app"]["environment"]["HEADSCOPE_ALLOWED_HOSTS"] == "${DEPLOY_HOSTS:-${DEPLOY_SITE:-localhost}}"
+    assert "state:/state" in SERVICES["app"]["volumes"]
+    assert any("HEADSCOPE_STATE=/state" in it.rest for it in STAGES["app"] if it.name == "ENV")
+
+
+def test_the_proxy_ends_silent_connections_and_repeats_no_header_of_the_app() -> None:
+    """A header that is there twice is read differently by different browsers."""
+    text = (ROOT / "deploy/Caddyfile").read_text()
+    assert re.search(r"timeouts \{\s+read_header 10s\s+idle 2m\s+\}", text)
+    assert not [name for name in HEADERS if re.search(rf"^\s*{name}\s", text, re.MULTILINE)]
 
 
 def test_the_lock_has_what_requirements_pin() -> None:

@@ -45,13 +45,13 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_counts_and_buckets_by_hand(fresh: None) -> None:
     metrics.count("headscope_page_runs_total", "stages", "ok")
     metrics.count("headscope_page_runs_total", "stages", "ok")
-    for seconds in (0.05, 0.2, 11.0):  # the first lies on a bucket's edge, and within it
+    for seconds in (0.05, 0.2, 110.0):  # the first lies on a bucket's edge, and within it
         metrics.observe("headscope_page_seconds", seconds, "stages")
     found = parse(metrics.exposition("1.2"))
     assert found["headscope_page_runs_total", 'page="stages",outcome="ok"'] == 2
     at = lambda edge: found["headscope_page_seconds_bucket", f'page="stages",le="{edge}"']  # noqa: E731
-    assert [at(edge) for edge in ("0.05", "0.1", "0.25", "10", "+Inf")] == [1, 1, 2, 2, 3]
-    assert found["headscope_page_seconds_sum", 'page="stages"'] == 11.25
+    assert [at(edge) for edge in ("0.05", "0.1", "0.25", "10", "60", "120", "+Inf")] == [1, 1, 2, 2, 2, 3, 3]
+    assert found["headscope_page_seconds_sum", 'page="stages"'] == 110.25
     assert found["headscope_page_seconds_count", 'page="stages"'] == 3
     assert found["headscope_build_info", 'version="1.2"'] == 1
     assert found["headscope_errors_total", ""] == 0

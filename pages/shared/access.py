@@ -12,10 +12,11 @@ from importlib.util import find_spec
 from typing import Any
 
 import streamlit as st
+from streamlit.auth_util import get_origin_from_redirect_uri
 from streamlit.errors import StreamlitSecretNotFoundError
 
 from core.errors import Mistake, listed
-from core.settings import Settings
+from core.settings import Settings, domain_name
 
 DEFAULT = "default"
 """Streamlit's name for a provider that stands in ``[auth]`` itself."""
@@ -29,9 +30,10 @@ _WHERE = "[auth] in Streamlit's secrets"
 
 @dataclass(frozen=True)
 class Gate:
-    """``providers`` to sign in with; none where the app is open to everybody."""
+    """``providers`` to sign in with; none where the app is open to everybody. ``origin`` is the app's own."""
 
     providers: tuple[str, ...] = ()
+    origin: str = ""
 
     @property
     def is_open(self) -> bool:
@@ -42,7 +44,13 @@ def find_gate(settings: Settings) -> Gate:
     """What the secrets say; a Mistake, and a closed app, where they cannot be understood."""
     section = _auth_section()
     if section is not None:
-        return Gate(check_auth(section))
+        providers = check_auth(section)
+        if unknown := [name for name in settings.trusted_providers if name not in providers]:
+            raise Mistake(
+                f"HEADSCOPE_TRUSTED_PROVIDERS has {listed(unknown)}, but the providers of {_WHERE} are: "
+                f"{listed(providers)}. Change it, or unset it."
+            )
+        return Gate(providers, get_origin_from_redirect_uri() or "")
     if settings.allowed_domains or settings.login == "required":
         name = "HEADSCOPE_ALLOWED_DOMAINS" if settings.allowed_domains else "HEADSCOPE_LOGIN=required"
         raise Mistake(
@@ -75,13 +83,23 @@ def check_auth(section: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(named)
 
 
-def may_enter(user: Mapping[str, Any], domains: tuple[str, ...]) -> bool:
-    """Whether somebody who has signed in is of a listed domain; with no list everybody is."""
+def may_enter(user: Mapping[str, Any], domains: tuple[str, ...], trusted: tuple[str, ...] = ()) -> bool:
+    """Whether somebody who has signed in is of a listed domain, by an address that the provider vouches for.
+
+    Only a true ``email_verified`` counts. Providers that are ``trusted`` need not send one, but what they send counts.
+    """
     if not domains:
         return True
-    found = _ADDRESS.fullmatch(str(user.get("email") or ""))
-    verified = str(user.get("email_verified", True)).lower() != "false"
-    return found is not None and verified and found.group(1).lower() in domains
+    address = user.get("email")
+    found = _ADDRESS.fullmatch(address) if isinstance(address, str) else None
+    return found is not None and domain_name(found[1]) in domains and _is_verified(user, trusted)
+
+
+def _is_verified(user: Mapping[str, Any], trusted: tuple[str, ...]) -> bool:
+    if "email_verified" not in user:
+        return user.get("provider") in trusted
+    verified = user["email_verified"]
+    return verified is True or verified == "true"  # a word, as Amazon Cognito sends it
 
 
 def _auth_section() -> Mapping[str, Any] | None:

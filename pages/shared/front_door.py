@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -17,6 +19,9 @@ from pages.shared.metrics import count
 from pages.shared.text import plain
 from pages.shared.visit import note
 
+# A file of ours: an emoji or a symbol by name would be fetched from elsewhere by every reader's browser. It goes into
+# the page itself, because files need a login.
+ICON = f"data:image/png;base64,{b64encode((Path(__file__).parent / 'icon.png').read_bytes()).decode()}"
 _NOTED = "the door was noted"
 
 
@@ -32,7 +37,7 @@ def front_door() -> Callable[[], None] | None:
     user = st.user.to_dict()
     if user.get("is_logged_in") is not True:
         return partial(_login, gate.providers)
-    if not may_enter(user, settings.allowed_domains):
+    if not may_enter(user, settings.allowed_domains, settings.trusted_providers):
         return partial(_refused, user)
     _note_once("login", "ok")
     _signed_in(user)
@@ -65,7 +70,7 @@ def _refused(user: Mapping[str, Any]) -> None:
         st.subheader("You are not on the list")
         who = f"as **{plain(user['email'])}**" if user.get("email") else "without an e-mail address"
         st.markdown(
-            f"You have signed in {who}. This server is for people of other domains, or the address is not verified."
+            f"You have signed in {who}. Your e-mail domain is not allowed here, or the address is not verified."
         )
         st.caption("Sign in with another account, or ask whoever runs this server.")
         st.button("Sign out", icon=":material/logout:", on_click=_sign_out)

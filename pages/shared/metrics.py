@@ -1,6 +1,7 @@
 """What an operator's monitoring asks for, in Prometheus's text format: counts of this process, and nobody's names.
 
-It is served to whoever asks, so labels are names of pages and outcomes, and nothing that a visitor wrote.
+Where nobody has to sign in it is served to whoever asks, so labels are names of pages and outcomes, and nothing that a
+visitor wrote.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from dataclasses import dataclass
 from core.errors import Mistake
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Seconds; above the last one is a bucket of its own."""
+BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
+"""Seconds, to beyond what the longest document takes; above the last one is a bucket of its own."""
 _STARTED = time.time()
 
 
@@ -33,6 +34,7 @@ METRICS: dict[str, Metric] = {
     "headscope_runs": Metric("gauge", "Runs in the cache."),
     "headscope_sessions": Metric("gauge", "Browser sessions that are connected."),
     "headscope_queue_length": Metric("gauge", "Documents that wait for the model, the one at work included."),
+    "headscope_upload_bytes": Metric("gauge", "Uploaded files that are held in memory."),
     "headscope_page_runs_total": Metric("counter", "Runs of pages.", ("page", "outcome")),
     "headscope_page_seconds": Metric("histogram", "How long a page ran.", ("page",)),
     "headscope_documents_total": Metric("counter", "Documents that went through a model.", ("outcome",)),

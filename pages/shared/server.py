@@ -22,6 +22,8 @@ from core.store import default_cache, run_names
 from pages.shared.access import find_gate
 from pages.shared.build import stop_builds
 from pages.shared.embedding import office
+from pages.shared.guard import sign_outs
+from pages.shared.held_uploads import held_bytes, keep_letting_go
 from pages.shared.log import event, set_up
 from pages.shared.metrics import CONTENT_TYPE, exposition, watch
 
@@ -36,6 +38,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     watch("headscope_runs", lambda: len(run_names(default_cache())))
     watch("headscope_sessions", _sessions)
     watch("headscope_queue_length", lambda: office().queue.length())
+    watch("headscope_upload_bytes", held_bytes)
     try:
         settings = read_settings()
         set_up(settings.log_level, settings.log_format)
@@ -47,7 +50,9 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     # told "Page not found". What pages import is there then, too.
     await HEALTH.ask()
     gc.freeze()  # modules stay as long as the server does: no later collection has to look through them
+    letting_go = asyncio.create_task(keep_letting_go())
     yield
+    letting_go.cancel()
     stop_builds()
 
 
@@ -83,6 +88,12 @@ def announce() -> None:
     event("start", **_shown(settings), runs=len(names), auth="off" if gate.is_open else "on")
     if gate.is_open:
         event("open", sentence="Nobody has to sign in: there is no [auth] in Streamlit's secrets.")
+    elif not sign_outs(settings).is_kept():
+        event(
+            "setting",
+            sentence=f"Sign-outs are remembered until the server stops, because {settings.state} cannot be "
+            "written. Set HEADSCOPE_STATE to a folder that can.",
+        )
     if settings.run is not None and settings.run not in names:
         event("setting", sentence=f"HEADSCOPE_RUN is '{settings.run}', and the cache has no such run.")
 

@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core.errors import listed
 from core.settings import setting
 from core.uploads import MAX_CHARACTERS, READERS
+from pages.shared.held_uploads import let_go
 from pages.shared.problem import show_problem
 from pages.shared.text import plain
 from pages.use.your_document_drafts import EXAMPLE, PASTED, Draft, Drafts, drafts
@@ -57,6 +58,7 @@ def _uploads(kept: Drafts) -> None:
     if files:
         with st.spinner(f"Reading {plain(', '.join(file.name for file in files))} …"):
             first = kept.take(files, megabytes * 1_000_000, partial(_waiting, st.empty()))
+        let_go(file.file_id for file in files)
         if first is not None:
             st.session_state[CHOSEN] = first
         st.rerun()
