@@ -29,8 +29,9 @@ _TITLE, _TEXT = 9, 350
 def big_run(cache: Path) -> Run:
     """The run, made where it is not there or not whole: two minutes, then it is kept."""
     run = Run(cache, NAME)
-    if run.exists() and run.manifest().is_done("project"):
+    if run.exists() and run.manifest().is_done("search"):
         return run
+    from precompute import search
     from precompute.analyse import AnalyseConfig
     from precompute.analyse import run as analyse
 
@@ -40,6 +41,7 @@ def big_run(cache: Path) -> Run:
     analyse(AnalyseConfig(cache, NAME, model=model))
     _write_texts(run)
     _write_maps(run)
+    search.run(search.SearchConfig(cache, NAME))
     return run
 
 

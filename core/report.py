@@ -27,10 +27,17 @@ class Tables:
 
     manifest: Manifest
     rows: dict[str, list[Row]] = field(default_factory=dict)
+    _indexes: dict[tuple[str, ...], dict[tuple[Any, ...], list[Row]]] = field(default_factory=dict, compare=False)
 
     def pick(self, table: str, **wanted: Any) -> list[Row]:
-        """The rows in which every column of ``wanted`` has that value."""
-        return [row for row in self.rows[table] if all(row[name] == value for name, value in wanted.items())]
+        """The rows in which every column of ``wanted`` has that value; pages ask for hundreds in one run."""
+        index = self._indexes.get((table, *wanted))
+        if index is None:
+            index = {}
+            for row in self.rows[table]:
+                index.setdefault(tuple(row[name] for name in wanted), []).append(row)
+            self._indexes[table, *wanted] = index
+        return list(index.get(tuple(wanted.values()), ()))
 
     def one(self, table: str, **wanted: Any) -> Row | None:
         found = self.pick(table, **wanted)
