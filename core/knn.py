@@ -55,7 +55,8 @@ class Index:
 
     def _within(self, cells: int) -> Any:
         """How one search looks; never set on the index itself, for others search it at the same time."""
-        return self._faiss.SearchParametersIVF(nprobe=cells) if self._has_cells else None
+        parameters: Any = self._faiss.SearchParametersIVF
+        return parameters(nprobe=cells) if self._has_cells else None
 
 
 def neighbour_graph(vectors: np.ndarray, count: int, threads: int = 1, exact: bool | None = None) -> Nearest:

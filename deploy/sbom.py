@@ -44,7 +44,8 @@ def npm_components() -> list[Component]:
 
 
 def _component(kind: str, name: str, version: str, stated: str, sha512: str | None = None) -> Component:
-    purl = PackageURL(kind, *(name.rsplit("/", 1) if "/" in name else (None, name)), version)
+    namespace, _, bare = name.rpartition("/")
+    purl = PackageURL(kind, namespace or None, bare, version)
     return Component(
         type=ComponentType.LIBRARY,
         name=name,

@@ -288,7 +288,7 @@ def _limit_messages(receive: Receive, most: int) -> None:
     what it receives by.
     """
     connection = getattr(getattr(receive, "__self__", None), "conn", None)
-    if hasattr(connection, "max_message_size"):
+    if connection is not None and hasattr(connection, "max_message_size"):
         connection.max_message_size = most
 
 
