@@ -103,7 +103,7 @@ SETTLED = """() => {
     && document.querySelector('[data-testid=stMain] :is(h1, h2, h3)')
     && !document.querySelector('[data-stale=true], [data-testid=stSkeleton], [data-testid=stAppSkeleton]');
 }"""
-SLOW = 90_000
+SLOW = 180_000
 """Milliseconds to wait for something that will come: generous, for a loaded machine; no test asserts a time."""
 
 
@@ -111,7 +111,7 @@ MARKS = {
     "browser": {"browser"},
     "ray": {"cluster"},
     "slow": {
-        "start_job", "serve", "served", "s3_server",
+        "start_job", "serve", "served", "s3_server", "hub",
         "demo_cache", "analysed_cache", "retrieved_cache", "hostile_cache",
     },
 }  # fmt: skip
@@ -133,6 +133,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for mark, fixtures in MARKS.items():
             if fixtures & set(getattr(item, "fixturenames", ())):
                 item.add_marker(mark)
+        if hasattr(item, "callspec") and {"all-MiniLM-L6-v2", "SmolLM2-135M"} & {
+            *map(str, item.callspec.params.values())
+        }:
+            item.add_marker("slow")  # a real model
 
 
 @pytest.fixture(autouse=True)

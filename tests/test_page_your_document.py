@@ -442,6 +442,7 @@ def test_an_address_brings_no_document_and_fetches_nothing(open_page: Callable[.
     assert "private" not in json.dumps(dict(app.query_params))
 
 
+@pytest.mark.slow
 def test_torch_comes_only_with_the_first_document() -> None:
     import subprocess
 
