@@ -105,8 +105,6 @@ SETTLED = """() => {
 }"""
 SLOW = 180_000
 """Milliseconds to wait for something that will come: generous, for a loaded machine; no test asserts a time."""
-
-
 MARKS = {
     "browser": {"browser"},
     "ray": {"cluster"},
@@ -116,6 +114,8 @@ MARKS = {
     },
 }  # fmt: skip
 """Fixtures that mark every test that uses them, itself or by another one."""
+REAL = ("all-MiniLM-L6-v2", "SmolLM2-135M")
+"""Models with all their weights: a test that has one of them among its parameters is slow."""
 LONGEST = (
     "browser_your_document", "browser_map_more", "browser_heat_map", "browser_login", "browser_untrusted", "dockerfile",
     "browser_pages", "browser_demo", "browser_head_map", "browser", "browser_attention", "browser_retrieval_lab",
@@ -133,10 +133,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for mark, fixtures in MARKS.items():
             if fixtures & set(getattr(item, "fixturenames", ())):
                 item.add_marker(mark)
-        if hasattr(item, "callspec") and {"all-MiniLM-L6-v2", "SmolLM2-135M"} & {
-            *map(str, item.callspec.params.values())
-        }:
-            item.add_marker("slow")  # a real model
+        if any(model in item.name for model in REAL):
+            item.add_marker("slow")
 
 
 @pytest.fixture(autouse=True)
