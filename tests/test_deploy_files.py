@@ -215,6 +215,7 @@ def test_a_known_vulnerability_fails_the_audit(capsys: pytest.CaptureFixture[str
     assert "against 1 packages; 1 are unknown" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_an_audit_that_breaks_is_not_called_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two versions of one package is a mistake that pip-audit itself refuses, before it asks anybody."""
     twins = [Package("networkx", "3.6.1"), Package("networkx", "3.7")]

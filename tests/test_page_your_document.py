@@ -300,6 +300,7 @@ def test_two_sessions_share_the_model_and_nothing_else(open_page: Callable[..., 
     assert "secret" in one.text_area[0].value
 
 
+@pytest.mark.slow
 def test_a_document_leaves_nothing_on_the_disk(
     open_page: Callable[..., AppTest], cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -131,6 +131,7 @@ def test_a_pdf_gives_the_letters_that_its_font_means() -> None:
     assert one("a.PDF", pdf("Zwölf 日本語", "Page two")).text == "Zwölf 日本語\n\nPage two"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [suffix for suffix, reader in READERS.items() if reader.foreign])
 def test_apart_gives_what_is_given_here(suffix: str) -> None:
     data = FILES[suffix]("Zwölf words, and 日本語.")
@@ -460,17 +461,20 @@ def test_a_broken_document_within_a_whole_archive() -> None:
 # Apart
 
 
+@pytest.mark.slow
 def test_a_parser_that_does_not_end_is_ended() -> None:
     with pytest.raises(Mistake, match=r"^a\.html takes longer than 0 seconds to read\."):
         apart("a.html", b"<p>x", seconds=0.001)
 
 
+@pytest.mark.slow
 def test_a_parser_that_dies_takes_nothing_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apart_module.sys, "executable", "/bin/false")
     with pytest.raises(Mistake, match=r"^a\.html cannot be read: it breaks the program"):
         apart("a.html", b"<p>x")
 
 
+@pytest.mark.slow
 def test_the_parser_is_told_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "not for a parser")
     real, environments = subprocess.run, []
@@ -484,5 +488,6 @@ def test_the_parser_is_told_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "OPENAI_API_KEY" not in environments[0]
 
 
+@pytest.mark.slow
 def test_a_sentence_comes_back_from_apart() -> None:
     assert refusal("a.docx", bombs()["entities"], read_upload).startswith("a.docx declares entities of its own")
