@@ -103,19 +103,19 @@ SETTLED = """() => {
     && document.querySelector('[data-testid=stMain] :is(h1, h2, h3)')
     && !document.querySelector('[data-stale=true], [data-testid=stSkeleton], [data-testid=stAppSkeleton]');
 }"""
-SLOW = 90_000
+SLOW = 180_000
 """Milliseconds to wait for something that will come: generous, for a loaded machine; no test asserts a time."""
-
-
 MARKS = {
     "browser": {"browser"},
     "ray": {"cluster"},
     "slow": {
-        "start_job", "serve", "served", "s3_server",
+        "start_job", "serve", "served", "s3_server", "hub",
         "demo_cache", "analysed_cache", "retrieved_cache", "hostile_cache",
     },
 }  # fmt: skip
 """Fixtures that mark every test that uses them, itself or by another one."""
+REAL = ("all-MiniLM-L6-v2", "SmolLM2-135M")
+"""Models with all their weights: a test that has one of them among its parameters is slow."""
 LONGEST = (
     "browser_your_document", "browser_map_more", "browser_heat_map", "browser_login", "browser_untrusted", "dockerfile",
     "browser_pages", "browser_demo", "browser_head_map", "browser", "browser_attention", "browser_retrieval_lab",
@@ -133,6 +133,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for mark, fixtures in MARKS.items():
             if fixtures & set(getattr(item, "fixturenames", ())):
                 item.add_marker(mark)
+        if any(model in item.name for model in REAL):
+            item.add_marker("slow")
 
 
 @pytest.fixture(autouse=True)

@@ -154,6 +154,7 @@ def app_code(app: AppTest) -> list[str]:
     return [block.value for block in app.code]
 
 
+@pytest.mark.slow
 def test_a_build_ends_with_the_server(tmp_path: Path) -> None:
     build = Build(tmp_path)
     assert build.running

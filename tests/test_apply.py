@@ -65,6 +65,7 @@ def test_vectors_of_another_model_are_refused() -> None:
         prune(np.ones((1, 10)), Kept("m", 1, 4, {1: 1.0}))
 
 
+@pytest.mark.slow
 def test_it_takes_numpy_and_the_file_alone(tmp_path: Path) -> None:
     """Copied out of the project, it runs, and imports nothing else of it."""
     source = Path(__file__).parent.parent / "core" / "apply.py"

@@ -50,6 +50,7 @@ def test_the_reader_of_imports_sees_a_forbidden_one() -> None:
     assert imported(late) == {"streamlit", "pages"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", ["core", "pages"])
 def test_no_module_loads_torch_when_it_is_imported(room: str) -> None:
     modules = [".".join(path.relative_to(PROJECT).with_suffix("").parts) for path in files(room)]

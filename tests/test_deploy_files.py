@@ -98,6 +98,7 @@ def test_the_app_is_the_last_stage_and_bases_have_versions() -> None:
     assert all(re.search(r"=\S+:\d+\.\d+\.\d+", base) for base in bases), bases
 
 
+@pytest.mark.slow
 def test_the_installer_refuses_an_unknown_step() -> None:
     done = subprocess.run(["sh", ROOT / "deploy/install.sh", "all"], capture_output=True, text=True)
     assert done.returncode == 2
@@ -350,6 +351,7 @@ def test_a_known_vulnerability_fails_the_audit(capsys: pytest.CaptureFixture[str
     assert "against 1 packages; 1 are unknown" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_an_audit_that_breaks_is_not_called_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two versions of one package is a mistake that pip-audit itself refuses, before it asks anybody."""
     twins = [Package("networkx", "3.6.1"), Package("networkx", "3.7")]
@@ -358,6 +360,7 @@ def test_an_audit_that_breaks_is_not_called_unreachable(monkeypatch: pytest.Monk
     assert audit.without_twins(twins) == [twins[:1], twins[1:]]
 
 
+@pytest.mark.slow
 def test_without_its_database_the_audit_says_so_and_passes() -> None:
     """A proxy that refuses every connection stands for a machine without the internet."""
     done = subprocess.run(

@@ -41,6 +41,7 @@ def config(
     return twenty_in_parts_of_three(tmp_path / "cache", tiny_model, write_corpus(some_rows(20)))
 
 
+@pytest.mark.slow
 def test_several_processes_make_the_same_run_though_one_is_killed(
     config: EmbedConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,6 +69,7 @@ def test_several_processes_make_the_same_run_though_one_is_killed(
     assert not [child for child in children(os.getpid()) if "precompute.child" in command_of(child)]
 
 
+@pytest.mark.slow
 def test_what_a_worker_refuses_is_said_once(
     config: EmbedConfig, other_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

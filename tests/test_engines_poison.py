@@ -215,6 +215,7 @@ def test_deaths_are_counted_and_stops_forgiven(tmp_path: Path) -> None:
     assert begin(run, 1, "digest") == 0
 
 
+@pytest.mark.slow
 def test_a_document_that_crashes_the_process_is_isolated(
     tmp_path: Path,
     config: EmbedConfig,

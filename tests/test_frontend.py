@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILT = ("map.js", "map.css", "map_feed.js")
 
 
+@pytest.mark.slow
 def test_the_bundle_is_built_from_its_source(tmp_path: Path) -> None:
     npm = shutil.which("npm")
     if npm is None:

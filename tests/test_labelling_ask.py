@@ -65,6 +65,7 @@ def config_for(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AskConfig]:
     return make
 
 
+@pytest.mark.slow
 def test_with_a_fifth_of_the_answers_bad_every_document_ends_labelled_or_failed(
     answers: Answers, config_for: Callable[..., AskConfig]
 ) -> None:

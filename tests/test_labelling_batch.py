@@ -280,6 +280,7 @@ with Answers(store) as answers:
 """
 
 
+@pytest.mark.slow
 def test_killed_while_it_waits_a_batch_is_found_again_by_its_id(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", SUBMITTING]

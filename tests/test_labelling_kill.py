@@ -16,6 +16,7 @@ from precompute.labelling.answers import Answers
 from precompute.labelling.ask import AskConfig, ask
 from tests.openai_server import TOPICS, OpenAIServer
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parent.parent
 ASKING = """
 import sys

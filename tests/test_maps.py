@@ -331,6 +331,7 @@ def test_the_vectors_are_left_as_they_were(heads: Planted) -> None:
     assert np.array_equal(vectors, heads.vectors[:60])
 
 
+@pytest.mark.slow
 @needs_two_cores
 def test_two_threads_make_as_good_a_map(heads: Planted) -> None:
     one, two = (fit_opentsne(heads.vectors, MapConfig(iterations=150, threads=threads)) for threads in (1, 2))

@@ -347,6 +347,7 @@ def test_two_sessions_share_the_model_and_nothing_else(open_page: Callable[..., 
     assert "secret" in one.text_area[0].value
 
 
+@pytest.mark.slow
 def test_a_document_leaves_nothing_on_the_disk(
     open_page: Callable[..., AppTest], cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -489,6 +490,7 @@ def test_an_address_brings_no_document_and_fetches_nothing(open_page: Callable[.
     assert "private" not in json.dumps(dict(app.query_params))
 
 
+@pytest.mark.slow
 def test_torch_comes_only_with_the_first_document() -> None:
     import subprocess
 

@@ -12,6 +12,7 @@ from benchmarks.extract import demo_texts, peer
 from core.embedder import Embedded, Embedder, EmbedderConfig
 from core.stages import split_heads
 
+pytestmark = pytest.mark.slow
 MODELS = ("all-MiniLM-L6-v2", "SmolLM2-135M")
 TEXTS = [
     "A short one.",

@@ -64,6 +64,7 @@ def test_the_steps_are_commands_and_end_with_a_check() -> None:
         assert it["args"][0] == it["name"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SLURM, ids=lambda path: path.name)
 def test_slurm_recipes_are_sound(path: Path) -> None:
     text = path.read_text()
@@ -75,6 +76,7 @@ def test_slurm_recipes_are_sound(path: Path) -> None:
     assert all(line.startswith("#") for line in directives.splitlines())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SLURM, ids=lambda path: path.name)
 def test_a_slurm_recipe_without_a_run_says_what_is_missing(path: Path) -> None:
     done = subprocess.run(["bash", path], env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True)

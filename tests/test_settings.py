@@ -192,6 +192,7 @@ def test_a_cache_that_cannot_be_written_makes_it_read_only(tmp_path: Path, monke
     assert asked == [tmp_path], "the nearest folder that is there"
 
 
+@pytest.mark.slow
 def test_the_limit_of_uploads_holds_in_the_page_and_in_the_reader(
     planted_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -665,6 +665,7 @@ def test_the_hub_fingerprint_follows_every_part(monkeypatch: pytest.MonkeyPatch)
     assert len(prints) == 8
 
 
+@pytest.mark.slow
 def test_opening_a_source_does_not_import_datasets() -> None:
     code = "import sys, precompute.corpus; sys.exit(bool({'datasets', 'torch', 'pyarrow'} & set(sys.modules)))"
     root = Path(__file__).parent.parent

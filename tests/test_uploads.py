@@ -128,6 +128,7 @@ def test_a_pdf_gives_the_letters_that_its_font_means() -> None:
     assert one("a.PDF", pdf("Zwölf 日本語", "Page two")).text == "Zwölf 日本語\n\nPage two"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", READERS)
 def test_apart_gives_what_is_given_here(suffix: str) -> None:
     data = FILES[suffix]("Zwölf words, and 日本語.")
@@ -499,5 +500,6 @@ def test_a_broken_document_within_a_whole_archive() -> None:
 # Apart: what it does to the app is in tests/test_uploads_apart.py
 
 
+@pytest.mark.slow
 def test_a_sentence_comes_back_from_apart() -> None:
     assert refusal("a.docx", bombs()["entities"], read_upload).startswith("a.docx declares entities of its own")

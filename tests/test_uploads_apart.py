@@ -20,6 +20,7 @@ from core.uploads import read_upload
 from core.uploads.apart import MEMORY, apart
 from core.uploads.turns import AT_ONCE, MOST_WAITING, Turns
 
+pytestmark = pytest.mark.slow
 SOON = 60.0
 """Seconds to wait for something that will come; no test asserts a time."""
 ROOT = Path(__file__).resolve().parent.parent
