@@ -20,6 +20,7 @@ from unittest import mock
 
 import pytest
 from conftest import SLOW, free_port
+from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -340,6 +341,16 @@ def test_signing_out_ends_the_login_for_every_copy_of_its_cookie(server: Server,
         assert each.status("GET", "/media/x.csv", twin) == 401
         assert each.status("GET", "/media/x.csv", other) == 404
     assert value not in (server.state / "signed-out").read_text()
+
+
+@pytest.mark.parametrize("before", ["", " ", "\t", "a=b; ", "a; ", "\xa0", "\x85", "\x1f", "; ;"])
+def test_no_spelling_of_the_cookie_is_left_in_a_request(before: str) -> None:
+    cookies = f"{before}_streamlit_user=x;_streamlit_user_1=y; _streamlit_user_tokens=z; _streamlit_xsrf=t"
+    scope = {"type": "http", "headers": [(b"host", b"h"), (b"cookie", cookies.encode("latin-1"))]}
+    guard._forget_login(scope, HTTPConnection(scope).cookies)
+    left = HTTPConnection(scope).cookies
+    assert not [name for name in left if name.startswith("_streamlit_user")]
+    assert left["_streamlit_xsrf"] == "t"
 
 
 def test_a_server_that_cannot_write_remembers_until_it_stops(tmp_path: Path) -> None:
