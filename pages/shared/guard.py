@@ -55,10 +55,10 @@ _FRAMING = 64 * 1024
 
 @dataclass(frozen=True)
 class Login:
-    """A login that is valid, by Streamlit's own cookie."""
+    """A login that is valid, by Streamlit's own cookie; a large one comes in ``parts``, each signed by itself."""
 
     user: Mapping[str, Any]
-    cookie: bytes
+    parts: tuple[bytes, ...]
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Guard:
         login = find_login(cookies, rules)
         if path in _WAY_IN_AND_OUT:
             if path == "/auth/logout" and login is not None and rules.settings is not None:
-                sign_outs(rules.settings.state).add(login.cookie)
+                sign_outs(rules.settings.state).add(login.parts)
         elif login is None:
             _forget_login(scope, cookies)
         if scope["type"] == "websocket":
@@ -163,13 +163,20 @@ def find_login(cookies: Mapping[str, str], rules: Rules) -> Login | None:
     if rules.gate is None or rules.settings is None or rules.gate.is_open or LOGIN_COOKIE not in cookies:
         return None
     secret, days = get_cookie_secret(), rules.settings.login_hours / 24
+    parts: dict[str, bytes] = {}
 
     def signed(name: str) -> bytes | None:
-        value = cookies.get(name)
-        return None if value is None else decode_signed_value(secret, name, value.encode("latin-1", "replace"), days)
+        value = cookies.get(name, "").encode("latin-1", "replace")
+        content = decode_signed_value(secret, name, value, days)
+        if content is not None:
+            # Without the signature: it can be spelt in more than one way.
+            parts[name] = name.encode() + b"=" + value.rpartition(b".")[0]
+        return content
 
     found = get_cookie_with_chunks(signed, LOGIN_COOKIE)
-    if not found or sign_outs(rules.settings.state).has(found):
+    if len(parts) > 1:
+        del parts[LOGIN_COOKIE]  # it holds the number of the others, and is the same for everybody of that second
+    if not found or sign_outs(rules.settings.state).has(parts.values()):
         return None
     try:
         user = json.loads(found)
@@ -177,7 +184,7 @@ def find_login(cookies: Mapping[str, str], rules: Rules) -> Login | None:
         return None
     if not isinstance(user, dict) or user.get("is_logged_in") is not True or user.get("origin") != rules.gate.origin:
         return None
-    return Login(user, found)
+    return Login(user, tuple(parts.values()))
 
 
 @cache
@@ -284,7 +291,7 @@ def _limit_messages(receive: Receive, most: int) -> None:
     what it receives by.
     """
     connection = getattr(getattr(receive, "__self__", None), "conn", None)
-    if hasattr(connection, "max_message_size"):
+    if connection is not None and hasattr(connection, "max_message_size"):
         connection.max_message_size = most
 
 
