@@ -14,14 +14,17 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pytest
 from conftest import SLOW, free_port
+from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
+from streamlit.auth_util import set_cookie_with_chunks
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
@@ -342,12 +345,50 @@ def test_signing_out_ends_the_login_for_every_copy_of_its_cookie(server: Server,
     assert value not in (server.state / "signed-out").read_text()
 
 
+def test_parts_of_two_ended_logins_do_not_make_a_third(server: Server) -> None:
+    """A login with many claims is several cookies, each signed by itself."""
+    one, two, third = (large_cookie(number) for number in (1, 2, 3))
+    assert len(one) > 2
+    mixed = {**one, "_streamlit_user_1": two["_streamlit_user_1"]}
+    assert server.status("GET", "/media/x.csv", mixed) == 404, "Streamlit itself would take it"
+    for ended in (one, two):
+        assert server.status("GET", "/media/x.csv", ended) == 404
+        assert server.status("GET", "/auth/logout", ended) == 302
+    for wrong in (one, two, mixed, {**third, "_streamlit_user_2": one["_streamlit_user_2"]}):
+        assert server.status("GET", "/media/x.csv", wrong) == 401
+    assert server.status("GET", "/media/x.csv", third) == 404
+
+
+def large_cookie(number: int) -> dict[str, str]:
+    cookies: dict[str, str] = {}
+    sign = lambda name, value: create_signed_value(SECRET, name, value)  # noqa: E731
+    user = {**ADA, "groups": [sha256(f"{number} {each}".encode()).hexdigest() for each in range(200)]}
+    set_cookie_with_chunks(
+        lambda name, value: cookies.update({name: sign(name, value).decode()}),
+        sign,
+        "_streamlit_user",
+        {**user, "origin": f"https://{NAME}", "is_logged_in": True, "provider": "default"},
+        cookie_attr_size=100,
+    )
+    return cookies
+
+
+@pytest.mark.parametrize("before", ["", " ", "\t", "a=b; ", "a; ", "\xa0", "\x85", "\x1f", "; ;"])
+def test_no_spelling_of_the_cookie_is_left_in_a_request(before: str) -> None:
+    cookies = f"{before}_streamlit_user=x;_streamlit_user_1=y; _streamlit_user_tokens=z; _streamlit_xsrf=t"
+    scope = {"type": "http", "headers": [(b"host", b"h"), (b"cookie", cookies.encode("latin-1"))]}
+    guard._forget_login(scope, HTTPConnection(scope).cookies)
+    left = HTTPConnection(scope).cookies
+    assert not [name for name in left if name.startswith("_streamlit_user")]
+    assert left["_streamlit_xsrf"] == "t"
+
+
 def test_a_server_that_cannot_write_remembers_until_it_stops(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     found = SignOuts(tmp_path / "file" / "state")
-    found.add(b"ada")
-    assert found.has(b"ada")
-    assert not found.has(b"eve")
+    found.add([b"ada"])
+    assert found.has([b"eve", b"ada"])
+    assert not found.has([b"eve"])
     assert not found.is_kept()
 
 

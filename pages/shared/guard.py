@@ -19,6 +19,7 @@ from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -42,7 +43,7 @@ from pages.shared.sign_outs import SignOuts
 LOGIN_COOKIE = "_streamlit_user"
 STRANGERS_MESSAGE, SMALLEST_MESSAGE = 100_000, 5_000_000
 """Bytes of a websocket message: before the login it holds a click on "Sign in", after it perhaps a pasted text."""
-_CORE, _UPLOADS = "/_stcore/", "/_stcore/upload_file/"
+_UPLOADS = "/_stcore/upload_file/"
 _PROBES = ("/healthz", "/_stcore/health")
 _OPEN = (*_PROBES, "/_stcore/host-config", "/_stcore/stream")
 _GUARDED = ("/_stcore", "/media", "/component", "/app/static")
@@ -54,10 +55,10 @@ _FRAMING = 64 * 1024
 
 @dataclass(frozen=True)
 class Login:
-    """A login that is valid, by Streamlit's own cookie."""
+    """A login that is valid, by Streamlit's own cookie; a large one comes in ``parts``, each signed by itself."""
 
     user: Mapping[str, Any]
-    cookie: bytes
+    parts: tuple[bytes, ...]
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class Guard:
         login = find_login(cookies, rules)
         if path in _WAY_IN_AND_OUT:
             if path == "/auth/logout" and login is not None and rules.settings is not None:
-                sign_outs(rules.settings).add(login.cookie)
+                sign_outs(rules.settings.state).add(login.parts)
         elif login is None:
             _forget_login(scope, cookies)
         if scope["type"] == "websocket":
@@ -162,13 +163,20 @@ def find_login(cookies: Mapping[str, str], rules: Rules) -> Login | None:
     if rules.gate is None or rules.settings is None or rules.gate.is_open or LOGIN_COOKIE not in cookies:
         return None
     secret, days = get_cookie_secret(), rules.settings.login_hours / 24
+    parts: dict[str, bytes] = {}
 
     def signed(name: str) -> bytes | None:
-        value = cookies.get(name)
-        return None if value is None else decode_signed_value(secret, name, value.encode("latin-1", "replace"), days)
+        value = cookies.get(name, "").encode("latin-1", "replace")
+        content = decode_signed_value(secret, name, value, days)
+        if content is not None:
+            # Without the signature: it can be spelt in more than one way.
+            parts[name] = name.encode() + b"=" + value.rpartition(b".")[0]
+        return content
 
     found = get_cookie_with_chunks(signed, LOGIN_COOKIE)
-    if not found or sign_outs(rules.settings).has(found):
+    if len(parts) > 1:
+        del parts[LOGIN_COOKIE]  # it holds the number of the others, and is the same for everybody of that second
+    if not found or sign_outs(rules.settings.state).has(parts.values()):
         return None
     try:
         user = json.loads(found)
@@ -176,18 +184,13 @@ def find_login(cookies: Mapping[str, str], rules: Rules) -> Login | None:
         return None
     if not isinstance(user, dict) or user.get("is_logged_in") is not True or user.get("origin") != rules.gate.origin:
         return None
-    return Login(user, found)
+    return Login(user, tuple(parts.values()))
 
 
 @cache
-def _sign_outs(folder: Any) -> SignOuts:
+def sign_outs(folder: Path) -> SignOuts:
+    """One for the life of the process."""
     return SignOuts(folder)
-
-
-def sign_outs(settings: Settings) -> SignOuts:
-    """One for each folder, for the life of the process."""
-    found: SignOuts = _sign_outs(settings.state)
-    return found
 
 
 def is_our_host(host: str | None, allowed: tuple[str, ...], origin: str = "") -> bool:
@@ -293,6 +296,7 @@ def _limit_messages(receive: Receive, most: int) -> None:
 
 
 def _forget_login(scope: MutableMapping[str, Any], cookies: Mapping[str, str]) -> None:
+    """Cookies are told apart as Starlette does it, which strips more than spaces from their names."""
     if any(name.startswith(LOGIN_COOKIE) for name in cookies):
         scope["headers"] = [
             (name, _without_login(value) if name == b"cookie" else value) for name, value in scope["headers"]
@@ -300,7 +304,8 @@ def _forget_login(scope: MutableMapping[str, Any], cookies: Mapping[str, str]) -
 
 
 def _without_login(cookies: bytes) -> bytes:
-    return b";".join(each for each in cookies.split(b";") if not each.strip().startswith(LOGIN_COOKIE.encode()))
+    parts = cookies.decode("latin-1").split(";")
+    return ";".join(each for each in parts if not each.strip().startswith(LOGIN_COOKIE)).encode("latin-1")
 
 
 def _answering(scope: Scope, rules: Rules, headers: Headers, send: Send) -> Send:

@@ -88,7 +88,7 @@ def announce() -> None:
     event("start", **_shown(settings), runs=len(names), auth="off" if gate.is_open else "on")
     if gate.is_open:
         event("open", sentence="Nobody has to sign in: there is no [auth] in Streamlit's secrets.")
-    elif not sign_outs(settings).is_kept():
+    elif not sign_outs(settings.state).is_kept():
         event(
             "setting",
             sentence=f"Sign-outs are remembered until the server stops, because {settings.state} cannot be "

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 
@@ -28,19 +29,23 @@ class SignOuts:
         self._until: dict[str, float] = {}
         self._seen: tuple[int, int, int] | None = None
 
-    def add(self, login: bytes) -> None:
-        """Ends a login."""
-        key, until = _key(login), time.time() + KEPT_SECONDS
+    def add(self, parts: Iterable[bytes]) -> None:
+        """Ends a login, by the parts of its cookie."""
+        until = time.time() + KEPT_SECONDS
+        keys = {_key(part): until for part in parts}
         with self._lock:
-            self._until[key] = until
+            self._until |= keys
         if self.is_kept():
             with self.path.open("ab", buffering=0) as file:
-                file.write(f"{until:.0f} {key}\n".encode())  # at once, so that servers do not mix lines
+                # At once, so that servers do not mix lines.
+                file.write("".join(f"{until:.0f} {key}\n" for key in keys).encode())
 
-    def has(self, login: bytes) -> bool:
+    def has(self, parts: Iterable[bytes]) -> bool:
+        """Whether one of them is of a login that has ended."""
+        now = time.time()
         with self._lock:
             self._read()
-            return self._until.get(_key(login), 0.0) > time.time()
+            return any(self._until.get(_key(part), 0.0) > now for part in parts)
 
     def is_kept(self) -> bool:
         """Whether a restart will know of them."""
@@ -68,5 +73,5 @@ class SignOuts:
         self._seen = seen
 
 
-def _key(login: bytes) -> str:
-    return sha256(login).hexdigest()
+def _key(part: bytes) -> str:
+    return sha256(part).hexdigest()
