@@ -10,7 +10,7 @@ RUN_ARGS ?=
 WORKERS ?= 2
 TIMES ?= 10
 
-.PHONY: help install run demo smollm2 chromium test test-fast test-browser-busy lint fuzz bench bench-maps bench-figures bench-app bench-labels bench-document bench-engines bench-layers bench-load bench-retrieval frontend screenshots lock licences sbom digests audit clean bench-storage bench-cost bench-large
+.PHONY: help install run demo smollm2 chromium test test-fast test-browser-busy lint fuzz bench bench-maps bench-figures bench-app bench-labels bench-document bench-engines bench-layers bench-load bench-retrieval frontend screenshots lock licences sbom digests audit clean bench-storage bench-cost bench-large bench-uploads
 
 help:
 	@echo "make run            install, build the demo, open the app"
@@ -32,6 +32,7 @@ help:
 	@echo "make bench-layers   measure all layers of all heads against one layer (a quarter of an hour)"
 	@echo "make bench-engines  measure the engines: faults, Ray's overhead, 200,000 documents (half an hour)"
 	@echo "make bench-load     fifty readers at once on the largest run, and their memory (a quarter of an hour)"
+	@echo "make bench-uploads  forty uploads at once, five of them bombs, while somebody reads (two minutes)"
 	@echo "make bench-large    the app on a million documents against ten thousand (half an hour, 1.3 GB)"
 	@echo "make frontend       build the head map's bundle again (needs Node)"
 	@echo "make screenshots    take the README's pictures again"
@@ -143,6 +144,9 @@ bench-engines: $(VENV)/.installed-dev $(VENV)/.installed-ray
 
 bench-load: $(VENV)/.installed-dev chromium
 	$(BIN)/python -m benchmarks.load
+
+bench-uploads: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.uploads
 
 bench-large: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.large

@@ -274,3 +274,13 @@ def test_a_line_that_is_full_says_so() -> None:
 def test_the_answer_is_as_wide_as_its_own_letters() -> None:
     texts = ["plain", "日本語", "😀"]
     assert [each.text for each in read_upload("a.json", json.dumps(texts).encode())] == texts
+
+
+def test_a_parser_works_on_systems_without_limits() -> None:
+    code = (
+        "import os, sys; sys.modules['resource'] = None; del os.nice; import core.uploads.__main__ as own; own.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, input=b'[".txt", "a.txt"]\nwords', capture_output=True, check=True
+    )
+    assert json.loads(done.stdout) == {"name": "a.txt", "text": "words", "notes": []}
