@@ -24,7 +24,7 @@ def main() -> int:
     if here not in COVERED:
         print(f"The lock files do not cover {' '.join(here)}: installing by version, without hashes.", file=sys.stderr)
         return pip(torch) or pip("-r", "requirements.txt")
-    return pip("--no-deps", torch) or locked(LOCK) or (is_cuda_build() and locked(CUDA_LOCK)) or check()
+    return pip("--no-deps", torch) or locked(LOCK) or (locked(CUDA_LOCK) if is_cuda_build() else 0)
 
 
 def locked(file: str) -> int:
@@ -34,10 +34,6 @@ def locked(file: str) -> int:
 def is_cuda_build() -> bool:
     """Whether the installed torch asks for NVIDIA's libraries."""
     return any(needed.startswith(CUDA) for needed in requires("torch") or ())
-
-
-def check() -> int:
-    return subprocess.call([sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "check"])
 
 
 def pip(*arguments: str) -> int:

@@ -243,7 +243,6 @@ def pip(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
         return 0
 
     monkeypatch.setattr(install, "pip", answer)
-    monkeypatch.setattr(install, "check", lambda: 0)
     return asked
 
 
