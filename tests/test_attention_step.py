@@ -201,6 +201,7 @@ def looked(model: str, documents: int, tokens: int, tmp_path: Path) -> dict[tupl
     return {(row["layer"], row["head"]): row for row in as_rows.to_pylist()}
 
 
+@pytest.mark.slow
 def test_smollm2_has_a_previous_token_head_and_the_first_token_sink(tmp_path: Path) -> None:
     """Here three documents of 64 tokens. Over 100 documents of up to 256: five previous-token heads, the clearest 17.1
     with 74 % (shuffled 2.3 %), and 89 sinks, the clearest 19.9 with 99 %.
@@ -214,6 +215,7 @@ def test_smollm2_has_a_previous_token_head_and_the_first_token_sink(tmp_path: Pa
     assert found[19, 9]["first_shuffled"] < 0.06
 
 
+@pytest.mark.slow
 def test_minilm_has_a_delimiter_head_and_looks_both_ways(tmp_path: Path) -> None:
     """Here six documents. Over 100: five delimiter heads, 2.11 with 53 % (shuffled 15 %) and 5.6 with 58 % among them;
     the token before gets 81 % of 1.3, the one after 65 % of 2.9.
