@@ -16,7 +16,7 @@ def main() -> None:
     with contextlib.suppress(ImportError, AttributeError, ValueError, OSError):  # Windows has no such limits
         import resource
 
-        os.nice(10)  # the app's readers come first
+        os.nice(5)  # the app's readers come first
         resource.setrlimit(resource.RLIMIT_CPU, (int(SECONDS), int(SECONDS) + 5))
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     suffix, name = json.loads(sys.stdin.buffer.readline())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import repeat
 from typing import Any
 
 from core.errors import Mistake, listed
@@ -20,7 +21,10 @@ TEXT_FIELDS = ("text", "content", "body", "document", "passage")
 _TITLE_FIELDS = ("title", "headline", "name")
 MAX_TEXTS = 50
 _SPACE = re.compile(r"[ \t\n\r]*")
+_NEXT = re.compile(r"[ \t\n\r]*([,\]])[ \t\n\r]*")
 _LINE = re.compile(r"\S[^\r\n]*")
+
+_PIECE = 1_000_000
 
 
 class _Number:
@@ -60,29 +64,40 @@ def _read(name: str, text: str, notes: tuple[str, ...]) -> list[Uploaded]:
 def _items(text: str, place: int) -> Iterator[Any]:
     """A list's items; ``place`` is behind its bracket."""
     place = _after_space(text, place)
-    closed = text.startswith("]", place)
-    while not closed:
-        item, place = _decoder.raw_decode(text, place)
+    sign = "]" if text.startswith("]", place) else ","
+    place += sign == "]"
+    while sign != "]":
+        item, end = _decoder.raw_decode(text, place)
         yield item
-        place = _after_space(text, place)
-        closed = text.startswith("]", place)
-        if not closed:
-            if not text.startswith(",", place):
-                raise json.JSONDecodeError("Expecting ',' delimiter", text, place)
-            place = _after_space(text, place + 1)
-    if (place := _after_space(text, place + 1)) < len(text):
+        found = _NEXT.match(text, end)
+        if found is None:
+            raise json.JSONDecodeError("Expecting ',' delimiter", text, _after_space(text, end))
+        sign, place = found[1], found.end()
+    if (place := _after_space(text, place)) < len(text):
         raise json.JSONDecodeError("Extra data", text, place)
 
 
 def _lines(text: str, end: int) -> Iterator[Any]:
-    """A value a line, as far as values are taken; ``end`` is where the first value of the text ends."""
+    """A value a line, None for those beyond what is taken; ``end`` is where the first value of the text ends."""
     for number, line in enumerate(_LINE.finditer(text), start=1):
-        value = None
-        if number <= MAX_TEXTS:
-            value, stop = _decoder.raw_decode(text, line.start())
-            if _after_space(text, stop) < line.end() or stop > line.end():
-                raise json.JSONDecodeError("Extra data", text, _after_space(text, end if number == 1 else stop))
+        value, stop = _decoder.raw_decode(text, line.start())
+        if _after_space(text, stop) < line.end() or stop > line.end():
+            raise json.JSONDecodeError("Extra data", text, _after_space(text, end if number == 1 else stop))
         yield value
+        if number == MAX_TEXTS:
+            yield from repeat(None, _count(text, line.end()))
+            return
+
+
+def _count(text: str, place: int) -> int:
+    """Lines from there on that are not blank, some of them at a time."""
+    count = 0
+    while place < len(text):
+        end = text.find("\n", place + _PIECE)
+        end = len(text) if end < 0 else end
+        count += sum(map(bool, map(str.strip, text[place:end].replace("\r", "\n").split("\n"))))
+        place = end
+    return count
 
 
 def _texts(name: str, values: Iterator[Any], notes: tuple[str, ...]) -> list[Uploaded]:
