@@ -75,6 +75,7 @@ def test_every_file_has_its_sha256_in_the_manifest(finished: Run) -> None:
     assert verify(finished, part_digest).has_checksums
 
 
+@pytest.mark.slow
 def test_forty_flipped_bits_are_seen(run: Run) -> None:
     assert problems(run) == ()
     chance = random.Random(17)

@@ -55,11 +55,13 @@ def without(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
 
 
+@pytest.mark.slow
 def test_what_only_reads_and_computes_needs_neither(planted_cache: Path) -> None:
     done = without(READS, str(planted_cache))
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_job_without_file_locks_is_refused_in_one_sentence(planted_cache: Path) -> None:
     done = without(LOCKS, str(planted_cache))
     assert (done.returncode, done.stderr) == (0, "")
