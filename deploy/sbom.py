@@ -44,8 +44,8 @@ def npm_components() -> list[Component]:
 
 
 def _component(kind: str, name: str, version: str, stated: str, sha512: str | None = None) -> Component:
-    namespace, _, bare = name.rpartition("/")
-    purl = PackageURL(kind, namespace or None, bare, version)
+    scope, _, own = name.rpartition("/")  # of npm alone: @scope/name
+    purl = PackageURL(kind, scope or None, own, version)
     return Component(
         type=ComponentType.LIBRARY,
         name=name,

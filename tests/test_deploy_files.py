@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 import re
 import subprocess
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -285,12 +287,21 @@ def test_a_wrong_hash_ends_the_installation(monkeypatch: pytest.MonkeyPatch, pip
 
 
 def test_pip_refuses_a_file_whose_hash_is_not_the_locked_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a network: the file to install is given by its path."""
+    """Without a network: a wheel that is given by its path, and goes into a folder of its own."""
     wheel = tmp_path / "a-1-py3-none-any.whl"
-    wheel.write_bytes(b"not what was locked")
-    (tmp_path / "a.lock").write_text(f"a @ {wheel.as_uri()} --hash=sha256:{'0' * 64}\n")
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("a.py", "")
+        archive.writestr("a-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: a\nVersion: 1\n")
+        archive.writestr("a-1.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr("a-1.dist-info/RECORD", "")
     monkeypatch.setattr(install, "ROOT", tmp_path)
-    assert install.locked("a.lock") != 0
+    monkeypatch.setenv("PIP_TARGET", str(tmp_path / "into"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    right = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    for digest, refused in (("0" * 64, True), (right, False)):
+        (tmp_path / "a.lock").write_text(f"a @ {wheel.as_uri()} --hash=sha256:{digest}\n")
+        assert (install.locked("a.lock") != 0) is refused
+        assert (tmp_path / "into" / "a.py").exists() is not refused
 
 
 def test_base_images_are_pinned_by_the_digests_of_a_registry(
