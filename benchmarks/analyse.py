@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.synthetic import PlantedTopics, write_run
-from core.shape import ModelShape
-from core.topics import merged
+from core.analysis.topics import merged
+from core.model.shape import ModelShape
 
 SHAPE = ModelShape(layers=32, heads=32, kv_heads=8, hidden=4096, head_dim=128)
 
@@ -69,7 +69,7 @@ def probe_against_plain_fit() -> dict[str, float]:
     """The probe, with its standardising, two splits and intervals, against one fit with scikit-learn's defaults."""
     from sklearn.linear_model import LogisticRegression
 
-    from core.probe import SPLITS, choose_samples, probe
+    from core.analysis.probe import SPLITS, choose_samples, probe
 
     chance = np.random.default_rng(0)
     samples = choose_samples(10_000, 32)

@@ -21,7 +21,7 @@ from benchmarks.app_browser import Traffic, chromium, fresh_page, opened, presse
 from benchmarks.app_gestures import cell_spot, draw_lasso, sheet
 from benchmarks.app_run import DOCUMENTS, HEADS, NAME, around_six, big_run
 from benchmarks.result import Result
-from core.store import Run
+from core.runs.run import Run
 
 LASSO_BYTES = 40_000
 STAGES = {1: "1 attention", 2: "2 projected"}

@@ -9,8 +9,8 @@ import numpy as np
 from playwright.sync_api import FloatRect, Locator, Page, Position
 
 from benchmarks.app_run import HEADS
-from core.results import labels_of, read_map, read_own_similarity, read_topics
-from core.store import Run
+from core.runs.results import labels_of, read_map, read_own_similarity, read_topics
+from core.runs.run import Run
 
 MARGIN, FRAME = 1.04, 1
 """The map's span over that of its points; the width of the frame around it in pixels."""

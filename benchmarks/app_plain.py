@@ -13,9 +13,9 @@ import plotly.graph_objects as go
 import pyarrow as pa
 import streamlit as st
 
-from core.heatmap import heat_map
-from core.results import labels_of, read_map, read_own_similarity, read_topics
-from core.store import default_cache, open_run
+from core.analysis.heat_map import heat_map
+from core.runs.results import labels_of, read_map, read_own_similarity, read_topics
+from core.runs.run import default_cache, open_run
 
 RUN = "big"
 

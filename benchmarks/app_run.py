@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.analyse import SHAPE, build
-from core.manifest import Step
-from core.schema import ANALYSIS, MAP
-from core.store import Run, write_table
+from core.runs.manifest import Step
+from core.runs.run import Run, write_table
+from core.runs.schema import ANALYSIS, MAP
 
 NAME = "big"
 DOCUMENTS, HEADS = 10_000, SHAPE.heads

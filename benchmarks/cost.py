@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.extract import demo_texts
 from core.cost import LAYOUTS, flops
-from core.embedder import Embedder, EmbedderConfig
+from core.model.embedder import Embedder, EmbedderConfig
 
 MEASURED = Path(__file__).resolve().parent.parent / "docs" / "measured.json"
 CASES = {"all-MiniLM-L6-v2": {64: 160, 128: 100, 256: 50}, "SmolLM2-135M": {64: 20, 128: 12, 256: 6}}

@@ -23,11 +23,11 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 import numpy as np
 
 from benchmarks.extract import demo_texts, peer, seconds
-from core.document_profile import Ranks, Yardstick, consensus, profile
-from core.embedder import Embedder
-from core.head_index import HeadIndex, nearest_by_head
-from core.similarity import similarity
-from core.votes import Say, vote
+from core.analysis.document_profile import Ranks, Yardstick, consensus, profile
+from core.analysis.similarity import similarity
+from core.model.embedder import Embedder
+from core.retrieval.head_index import HeadIndex, nearest_by_head
+from core.retrieval.votes import Say, vote
 
 WORDS = 250
 TOPICS = 25

@@ -26,7 +26,7 @@ import numpy as np
 from benchmarks.ray_nodes import ENVIRONMENT, cluster
 from benchmarks.result import Result
 from benchmarks.tiny_model import save_tiny_model, write_corpus
-from core.store import Run
+from core.runs.run import Run
 from precompute.staging import finished_paths
 
 FAULTS, OVERHEAD, GROWTH = 20_000, 5_000, (2_000, 20_000, 200_000)

@@ -17,8 +17,8 @@ from typing import Any
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
-from core.embedder import Embedder, EmbedderConfig
-from core.locate import default_models_dir, locate
+from core.model.embedder import Embedder, EmbedderConfig
+from core.model.locate import default_models_dir, locate
 
 DEMO = Path(__file__).resolve().parent.parent / "precompute" / "demo"
 MODELS = {"all-MiniLM-L6-v2": 325, "SmolLM2-135M": 100}

@@ -15,15 +15,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.synthetic import EMBEDDED, PlantedTopics
-from core.files import replacing
-from core.manifest import Manifest, Step
-from core.row_lookup import GROUP_ROWS
-from core.schema import ANALYSIS, DIGEST, DOCUMENTS
-from core.shape import ModelShape
-from core.store import Run, write_part, write_table
-from core.stratify import stratified
-from core.topics import merged
-from core.tsne import LIMIT
+from core.analysis.topics import merged
+from core.maps.stratify import stratified
+from core.maps.tsne import LIMIT
+from core.model.shape import ModelShape
+from core.runs.files import replacing
+from core.runs.manifest import Manifest, Step
+from core.runs.row_lookup import GROUP_ROWS
+from core.runs.run import Run, write_part, write_table
+from core.runs.schema import ANALYSIS, DIGEST, DOCUMENTS
 from precompute.fingerprint import part_digest
 from precompute.project_write import write_map, write_preview
 

@@ -31,7 +31,7 @@ from benchmarks.load_client import Reader, Seen
 from benchmarks.load_tabs import Tabs
 from benchmarks.load_walk import DOCUMENT, WITH_MODEL, WITHOUT_MODEL, Step, Walker, step, tour
 from benchmarks.result import Result
-from core.store import Run
+from core.runs.run import Run
 from pages.shared.queue import MOST_WAITING
 
 MOST_RATIO, MOST_MB, MOST_GROWTH = 1.5, 2_000, 0.05

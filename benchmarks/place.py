@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.project import DIM, THREADS, head_vectors
-from core.place import Placer
+from core.maps.place import Placer
 
 TURNS = 3
 

@@ -40,7 +40,7 @@ def head_vectors(points: int, seed: int = 0) -> np.ndarray:
 
 
 def headscope(vectors: np.ndarray) -> np.ndarray:
-    from core.tsne import MapConfig, fit
+    from core.maps.tsne import MapConfig, fit
 
     return fit("opentsne", vectors, MapConfig(PERPLEXITY, ITERATIONS, threads=THREADS)).coordinates
 
@@ -76,9 +76,9 @@ def measure(name: str, points: int, path: Path) -> dict[str, float]:
 
 def judge(vectors: np.ndarray, maps: dict[str, np.ndarray]) -> dict[str, dict[str, float]]:
     """The share of true neighbours kept by each of the maps, and its KL divergence."""
-    from core.forces import Grid, divergence
-    from core.knn import Index
-    from core.tsne import MapConfig, affinities
+    from core.maps.neighbours import Index
+    from core.maps.repulsion import Grid, divergence
+    from core.maps.tsne import MapConfig, affinities
 
     chosen = np.random.default_rng(1).choice(len(vectors), min(5_000, len(vectors)), replace=False)
     true = Index(vectors, THREADS, exact=True).search(vectors[chosen], 11).points

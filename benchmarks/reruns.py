@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.app_run import NAME, big_run
-from core.topics import merged
+from core.analysis.topics import merged
 
 ROOT = Path(__file__).resolve().parent.parent
 MOST_MS = 150

@@ -20,10 +20,10 @@ import numpy as np
 
 from benchmarks.extract import seconds
 from benchmarks.result import Result
-from core.head_index import HeadIndex
-from core.retrieval import DEPTH, WAYS, Heads, Seen, rank
-from core.retrieval_study import Scales, prune
-from core.tasks import Posed, ask
+from core.retrieval.head_index import HeadIndex
+from core.retrieval.study import Scales, prune
+from core.retrieval.tasks import Posed, ask
+from core.retrieval.ways import DEPTH, WAYS, Heads, Seen, rank
 
 HEADS, DIM, DOCS, ROUNDS = 32, 128, 100_000, 7
 STUDY_DOCS, STUDY_QUERIES, ASPECTS = 10_000, 250, 5

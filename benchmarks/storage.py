@@ -15,13 +15,13 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import numpy as np
 
-from core.probe import BY_DOCUMENT
-from core.report import Tables, read_tables
-from core.schema import STORED_AS
-from core.similarity import unit
-from core.slices import HEADS
-from core.stages import split_heads
-from core.store import Run
+from core.analysis.probe import BY_DOCUMENT
+from core.analysis.report import Tables, read_tables
+from core.analysis.similarity import unit
+from core.model.slices import HEADS
+from core.model.stages import split_heads
+from core.runs.run import Run
+from core.runs.schema import STORED_AS
 from precompute import analyse
 from precompute.embed import EmbedConfig, run
 from precompute.storage import Storage

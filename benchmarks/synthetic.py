@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.embedder import Embedded, Room, in_memory
-from core.manifest import Manifest, Step
-from core.schema import DOCUMENTS
-from core.shape import ModelShape
-from core.store import Run, write_part, write_table
+from core.model.embedder import Embedded, Room, in_memory
+from core.model.shape import ModelShape
+from core.runs.manifest import Manifest, Step
+from core.runs.run import Run, write_part, write_table
+from core.runs.schema import DOCUMENTS
 from precompute.fingerprint import part_digest
 from precompute.topic_vectors import TopicModel
 

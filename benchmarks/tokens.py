@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.cost import MEASURED
 from benchmarks.extract import demo_texts
-from core.embedder import EmbedderConfig
+from core.model.embedder import EmbedderConfig
 
 
 def main() -> None:

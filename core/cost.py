@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from core.errors import Mistake
-from core.shape import ModelShape
+from core.model.shape import ModelShape
 
 FLOAT16, INT8, SCALE = 2, 1, 4
 """Bytes of a number, and of the scale that each head of an int8 vector has."""
@@ -44,7 +44,7 @@ LAYOUTS: dict[str, Layout] = {
     "SmolLM2-135M": Layout(ModelShape(30, 9, 3, 576, 64), 1536, gated=True, causal=True),
     "Salesforce/SFR-Embedding-Mistral": Layout(ModelShape(32, 32, 8, 4096, 128), 14336, gated=True, causal=True),
 }
-"""By the names of ``core.presets``."""
+"""By the names of ``core.model.presets``."""
 
 
 def flops(layout: Layout, tokens: ArrayLike) -> np.ndarray:

@@ -13,9 +13,9 @@ from typing import Any
 import idna
 
 from core.errors import Mistake, Mistakes, listed
-from core.files import check_run_name
-from core.mirrors import cache_at, mirror_at
-from core.remote_address import is_address
+from core.remote.address import is_address
+from core.remote.mirrors import cache_at, mirror_at
+from core.runs.files import check_run_name
 
 PREFIX = "HEADSCOPE_"
 PROJECT = Path(__file__).resolve().parent.parent

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from core.labels import COLUMN
-from core.manifest import Manifest
-from core.probe import SAMPLES, can_probe, choose_samples
-from core.results import labels_of, read_topics
-from core.schema import ANALYSIS, MADE_BY
-from core.store import Run, digest_of, open_run, write_table
-from core.topics import AUTO, choose_topics
+from core.analysis.labels import COLUMN
+from core.analysis.probe import SAMPLES, can_probe, choose_samples
+from core.analysis.topics import AUTO, choose_topics
+from core.runs.manifest import Manifest
+from core.runs.results import labels_of, read_topics
+from core.runs.run import Run, digest_of, open_run, write_table
+from core.runs.schema import ANALYSIS, MADE_BY
 from precompute.analyse_stage import StageInputs, analyse_stage
 from precompute.fingerprint import fingerprint
 from precompute.progress import Meter, Progress, Quiet
@@ -34,7 +34,7 @@ class AnalyseConfig:
     cache: Path
     run: str
     topics: str = AUTO
-    """See core.topics.choose_topics."""
+    """See core.analysis.topics.choose_topics."""
     centre: bool = False
     """Subtract the corpus mean before cosines: language models have high ones for unrelated texts."""
     probe_samples: int = SAMPLES

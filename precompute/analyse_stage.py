@@ -9,16 +9,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.auc import Histograms
-from core.files import replacing
-from core.probe import SPLITS, Samples, probe
-from core.redundancy import Moments
-from core.schema import DIGEST, similarity_schema
-from core.shape import ModelShape
-from core.similarity import own, pooled, refuse_not_finite, similarity
-from core.slices import HEADS, SLICINGS, cut
-from core.store import Run
-from core.topic_match import Mismatches, mismatches, ranks
+from core.analysis.auc import Histograms
+from core.analysis.probe import SPLITS, Samples, probe
+from core.analysis.redundancy import Moments
+from core.analysis.similarity import own, pooled, refuse_not_finite, similarity
+from core.analysis.topic_match import Mismatches, mismatches, ranks
+from core.model.shape import ModelShape
+from core.model.slices import HEADS, SLICINGS, cut
+from core.runs.files import replacing
+from core.runs.run import Run
+from core.runs.schema import DIGEST, similarity_schema
 from precompute import analyse_tables as tables
 from precompute.step import Rows
 

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from core.bootstrap import Interval, means
-from core.merging import topic_similarity as topic_cosines
-from core.probe import Probe
-from core.profiles import Profiles, profiles
-from core.redundancy import Redundancy, group_comparison
-from core.roles import Evidence, verdict
-from core.shape import ModelShape
-from core.similarity import POOLINGS
-from core.slices import HEADS, RANDOM
-from core.topic_match import WITHIN, Mismatches, TopicMatch
-from core.topic_match import topic_match as match_of_ranks
+from core.analysis.bootstrap import Interval, means
+from core.analysis.merging import topic_similarity as topic_cosines
+from core.analysis.probe import Probe
+from core.analysis.profiles import Profiles, profiles
+from core.analysis.redundancy import Redundancy, group_comparison
+from core.analysis.roles import Evidence, verdict
+from core.analysis.similarity import POOLINGS
+from core.analysis.topic_match import WITHIN, Mismatches, TopicMatch
+from core.analysis.topic_match import topic_match as match_of_ranks
+from core.model.shape import ModelShape
+from core.model.slices import HEADS, RANDOM
 from precompute.step import Rows, add
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ import shutil
 
 import numpy as np
 
-from core.manifest import Manifest
-from core.schema import ANALYSIS, MADE_BY
-from core.store import Run, open_run, write_table
-from core.stratify import stratified
+from core.maps.stratify import stratified
+from core.runs.manifest import Manifest
+from core.runs.run import Run, open_run, write_table
+from core.runs.schema import ANALYSIS, MADE_BY
 from precompute.attention_config import AttentionConfig
 from precompute.attention_parts import PART, Work, make_part, read_part, read_texts
 from precompute.attention_tables import Collected, attention_rows, pattern_rows

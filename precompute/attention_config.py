@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.errors import Mistake
-from core.manifest import Manifest
+from core.runs.manifest import Manifest
 from precompute.fingerprint import fingerprint
 from precompute.topic_vectors import TopicModel
 

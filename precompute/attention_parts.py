@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.attention_measures import MEASURES, OFFSETS, Sums, measured
-from core.embedder import Embedder
-from core.shape import ModelShape
-from core.store import digest_of, write_table
-from core.token_kinds import Kinds, counted, delimiters, kinds, rare_ids
+from core.analysis.attention_measures import MEASURES, OFFSETS, Sums, measured
+from core.model.embedder import Embedder
+from core.model.shape import ModelShape
+from core.model.token_kinds import Kinds, counted, delimiters, kinds, rare_ids
+from core.runs.run import digest_of, write_table
 
 if TYPE_CHECKING:
     from torch import Tensor

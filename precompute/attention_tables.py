@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from core.attention_measures import MEASURES, OFFSETS, Sums, measures
-from core.attention_types import Evidence, verdict
-from core.shape import ModelShape
+from core.analysis.attention_measures import MEASURES, OFFSETS, Sums, measures
+from core.analysis.attention_types import Evidence, verdict
+from core.model.shape import ModelShape
 from precompute.step import Rows, add
 
 

@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from core.embedder import Embedded
 from core.errors import Mistake
+from core.model.embedder import Embedded
 from precompute.part_spec import PartSpec
 from precompute.surviving import Died, Unusable
 

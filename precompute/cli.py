@@ -9,14 +9,14 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from core import verify
-from core.checksums import checksums
-from core.embedder import EmbedderConfig
+from core.analysis.labels import ZERO_SHOT
 from core.errors import Mistake
-from core.labels import ZERO_SHOT
+from core.model.embedder import EmbedderConfig
+from core.runs import verify
+from core.runs.checksums import checksums
+from core.runs.describe import sampled
+from core.runs.run import Run, open_run, trouble_at
 from core.settings import read_settings, unknown_settings
-from core.store import Run, open_run, trouble_at
-from core.stored import sampled
 from core.terminal import printable, printable_json
 from precompute.options import COLUMNS, DONE, FAILED, MISTAKE, MORE, SAMPLE, parser
 from precompute.progress import PROGRESS, Progress

@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from core.errors import Mistake
-from core.files import replacing
-from core.row_lookup import GROUP_ROWS
-from core.schema import DIGEST, documents_schema
-from core.store import Run
+from core.runs.files import replacing
+from core.runs.row_lookup import GROUP_ROWS
+from core.runs.run import Run
+from core.runs.schema import DIGEST, documents_schema
 from precompute.staging import documents_path, read_done
 
 _TEXTS = 128
@@ -35,7 +35,7 @@ def texts(run: Run) -> Iterator[str]:
 
 
 def has_labels(run: Run, labels: pa.Table, source: str) -> bool:
-    """Whether documents.parquet has these labels (core.schema.LABELS) already."""
+    """Whether documents.parquet has these labels (core.runs.schema.LABELS) already."""
     before = run.documents(["topic", "label_source", "label_score"])
     return all(before[name].equals(column) for name, column in _label_columns(labels, source).items())
 

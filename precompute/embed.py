@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.draft import Draft
-from core.files import remove_folder
-from core.manifest import Manifest
-from core.store import Run
+from core.runs.draft import Draft
+from core.runs.files import remove_folder
+from core.runs.manifest import Manifest
+from core.runs.run import Run
 from precompute.corpus import Corpus
 from precompute.embed_before import gone_since, look
 from precompute.embed_config import EmbedConfig, EmbedResult, check, inputs_of, spec_of

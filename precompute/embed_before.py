@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.errors import Mistake
-from core.manifest import Manifest
-from core.store import Run
-from core.stored import stored
+from core.runs.describe import stored
+from core.runs.manifest import Manifest
+from core.runs.run import Run
 from precompute.embed_config import EmbedConfig
 from precompute.staging import finished_paths
 from precompute.work import Work

@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from core.embedder import EmbedderConfig
 from core.errors import Mistake, listed
-from core.manifest import Manifest
-from core.mirrors import shown
+from core.model.embedder import EmbedderConfig
+from core.remote.mirrors import shown
+from core.runs.manifest import Manifest
 from precompute.corpus import Filters
 from precompute.corpus_columns import Columns
 from precompute.engines import ENGINES, Hands

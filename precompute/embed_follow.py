@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from core.locate import ModelFiles
-from core.store import Run
+from core.model.locate import ModelFiles
+from core.runs.run import Run
 from precompute.embed_before import before_in, other_inputs
 from precompute.embed_config import EmbedConfig, EmbedResult, spec_of
 from precompute.engines import led

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
-from core.embedder import ModelInfo
-from core.files import remove_leftovers
-from core.manifest import Manifest, Step, model_record
-from core.store import Run
+from core.model.embedder import ModelInfo
+from core.runs.files import remove_leftovers
+from core.runs.manifest import Manifest, Step, model_record
+from core.runs.run import Run
 from core.versions import versions
 from precompute.embed_before import Found, before_in
 from precompute.embed_config import EmbedConfig, EmbedResult, options_of

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from core.checksums import checksums
 from core.errors import Mistake
-from core.files import remove_file, remove_folder, remove_leftovers
-from core.manifest import Manifest
-from core.store import Run, footer_of
-from core.widen import widen_parts
+from core.runs.checksums import checksums
+from core.runs.files import remove_file, remove_folder, remove_leftovers
+from core.runs.manifest import Manifest
+from core.runs.run import Run, footer_of
+from core.runs.widening import widen_parts
 from precompute.documents import finish_documents
 from precompute.leaving_out import Failed, failed, leave_out
 from precompute.staging import Read, finished_paths, mark_made, read_done

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from core.analysis.labels import COLUMN, WORDS, all_compared, kept_labels
+from core.analysis.topics import AUTO, LABELS, choose_topics, merged
 from core.errors import Mistake, listed
-from core.labels import COLUMN, WORDS, all_compared, kept_labels
-from core.manifest import Manifest
-from core.store import Run, open_run, write_table
-from core.topics import AUTO, LABELS, choose_topics, merged
+from core.runs.manifest import Manifest
+from core.runs.run import Run, open_run, write_table
 from precompute.documents import has_labels, relabel
 from precompute.fingerprint import fingerprint
 from precompute.label_config import Desk, Job, LabelConfig, Made

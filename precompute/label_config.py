@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from core.manifest import Manifest
-from core.store import Run
-from core.topics import AUTO
+from core.analysis.topics import AUTO
+from core.runs.manifest import Manifest
+from core.runs.run import Run
 from precompute.progress import Meter
 from precompute.topic_vectors import TopicModel
 
@@ -38,7 +38,7 @@ class LabelConfig:
     labels: str | None = None
     """A name of precompute.label_sources.SOURCES; None keeps the labels that the run has."""
     topics: str = AUTO
-    """See core.topics.choose_topics; 'auto' is the study's 25 for sources that choose among topics."""
+    """See core.analysis.topics.choose_topics; 'auto' is the study's 25 for sources that choose among topics."""
     file: Path | None = None
     asking: Asking = field(default_factory=Asking)
     batch: bool = False
@@ -80,7 +80,7 @@ class Made:
     """A source's labels for all documents, in order."""
 
     table: pa.Table
-    """core.schema.LABELS."""
+    """core.runs.schema.LABELS."""
     unfinished: str = ""
     """Why some documents have not been asked about yet; empty where that is over."""
     notes: tuple[str, ...] = ()

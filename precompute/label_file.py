@@ -8,7 +8,7 @@ from itertools import chain
 import pyarrow as pa
 
 from core.errors import Mistake, listed
-from core.schema import LABELS
+from core.runs.schema import LABELS
 from precompute.corpus_columns import find_columns, first_rows
 from precompute.label_config import Job, Made
 from precompute.sources import READERS

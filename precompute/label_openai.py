@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from core.errors import Mistake
-from core.schema import LABELS
+from core.runs.schema import LABELS
 from precompute.documents import texts
 from precompute.label_config import Job, Made
 from precompute.labelling.config import AskConfig, Estimate, Tally

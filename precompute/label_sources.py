@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.analysis.labels import COLUMN, FILE, OPENAI, ZERO_SHOT
+from core.analysis.similarity import refuse_not_finite, unit
 from core.errors import Mistake
-from core.labels import COLUMN, FILE, OPENAI, ZERO_SHOT
-from core.results import read_labels
-from core.schema import LABELS
-from core.similarity import refuse_not_finite, unit
-from core.store import Run
+from core.runs.results import read_labels
+from core.runs.run import Run
+from core.runs.schema import LABELS
 from precompute import label_file, label_openai
 from precompute.label_config import Job, Made
 
@@ -96,4 +96,4 @@ SOURCES: dict[str, Source] = {
     ZERO_SHOT: Source(_zero_shot, chooses=True),
     FILE: Source(label_file.make, label_file.inputs, checks=True),
 }
-"""By the names of core.labels.WORDS; the command line offers them."""
+"""By the names of core.analysis.labels.WORDS; the command line offers them."""

@@ -13,15 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from core.analysis.labels import COLUMN
+from core.analysis.layer_figures import layer_figures
+from core.analysis.layer_measures import DOCUMENTS
+from core.analysis.probe import LEAST_DOCS
+from core.analysis.topics import AUTO
 from core.errors import Mistake
-from core.labels import COLUMN
-from core.layer_figures import layer_figures
-from core.layer_measures import DOCUMENTS
-from core.manifest import Manifest
-from core.probe import LEAST_DOCS
-from core.schema import ANALYSIS, MADE_BY
-from core.store import Run, digest_of, open_run, write_table
-from core.topics import AUTO
+from core.runs.manifest import Manifest
+from core.runs.run import Run, digest_of, open_run, write_table
+from core.runs.schema import ANALYSIS, MADE_BY
 from precompute.analyse import made_from, source_of, topics_of
 from precompute.fingerprint import fingerprint
 from precompute.layers_rows import LayerRows, embed_layers
@@ -44,7 +44,7 @@ class LayersConfig:
     documents: int = DOCUMENTS
     """At most, a sample by topic."""
     topics: str = AUTO
-    """See core.topics.choose_topics."""
+    """See core.analysis.topics.choose_topics."""
     centre: bool = False
     """Subtract the sample's mean before cosines, as ``analyse`` does with the corpus's."""
     seed: int = 0

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from core.embedder import Embedder
-from core.files import replacing, write_mistake
-from core.shape import ModelShape
+from core.model.embedder import Embedder
+from core.model.shape import ModelShape
+from core.runs.files import replacing, write_mistake
 
 _FILES = {1: "attention", 2: "projected", 3: "outputs"}
-"""By stage: the fields of core.embedder.Embedded, and the files that hold them."""
+"""By stage: the fields of core.model.embedder.Embedded, and the files that hold them."""
 _WHOLE = "whole"
 """The file that says what the others were made from, written once all of them are there."""
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.manifest import Manifest
-from core.parquet import row_groups
-from core.probe import Samples, can_probe, choose_samples
-from core.results import labels_of
-from core.schema import documents_schema
-from core.store import Run
-from core.stratify import stratified
+from core.analysis.probe import Samples, can_probe, choose_samples
+from core.maps.stratify import stratified
+from core.runs.manifest import Manifest
+from core.runs.parquet import row_groups
+from core.runs.results import labels_of
+from core.runs.run import Run
+from core.runs.schema import documents_schema
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from core.bootstrap import Interval
-from core.by_topic import by_topic
-from core.layer_figures import LayerFigures
-from core.layer_measures import LEAST, MEASURES, MOST, TO_READ
-from core.schema import ANALYSIS
+from core.analysis.bootstrap import Interval
+from core.analysis.by_topic import by_topic
+from core.analysis.layer_figures import LayerFigures
+from core.analysis.layer_measures import LEAST, MEASURES, MOST, TO_READ
+from core.runs.schema import ANALYSIS
 from precompute.analyse_tables import number, profile_columns, role_columns
 from precompute.step import Rows, add
 

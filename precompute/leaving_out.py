@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from core.files import remove_file
-from core.schema import FAILED
-from core.store import Run, digest_of, write_table
+from core.runs.files import remove_file
+from core.runs.run import Run, digest_of, write_table
+from core.runs.schema import FAILED
 from precompute.fingerprint import part_digest
 from precompute.staging import Read, documents_path, read_done, staged
 

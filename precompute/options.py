@@ -7,23 +7,23 @@ import os
 from pathlib import Path
 from typing import NoReturn
 
-from core.batches import PADDING_SIDES
-from core.device import PRECISIONS
+from core.analysis.labels import WORDS
+from core.analysis.layer_measures import DOCUMENTS as SWEPT
+from core.analysis.probe import SAMPLES
+from core.analysis.topics import AUTO, LABELS, TOPIC_LISTS
 from core.errors import Mistake, listed
-from core.labels import WORDS
-from core.layer_measures import DOCUMENTS as SWEPT
-from core.mirrors import cache_at
-from core.pooling import POOLINGS
-from core.presets import DEFAULT_MODEL, PRESETS
-from core.probe import SAMPLES
-from core.retrieval import WAYS
-from core.schema import STORED_AS
+from core.maps.tsne import LIMIT, METHODS, METRICS, MapConfig
+from core.model.batches import PADDING_SIDES
+from core.model.device import PRECISIONS
+from core.model.pooling import POOLINGS
+from core.model.presets import DEFAULT_MODEL, PRESETS
+from core.model.stages import STAGES
+from core.remote.mirrors import cache_at
+from core.retrieval.tasks import QUERIES
+from core.retrieval.ways import WAYS
+from core.runs.run import default_cache
+from core.runs.schema import STORED_AS
 from core.settings import setting
-from core.stages import STAGES
-from core.store import default_cache
-from core.tasks import QUERIES
-from core.topics import AUTO, LABELS, TOPIC_LISTS
-from core.tsne import LIMIT, METHODS, METRICS, MapConfig
 from precompute.attention_config import DOCUMENTS as LOOKED_AT
 from precompute.attention_config import TOKENS
 from precompute.corpus_ids import DUPLICATE_IDS, NUMBER, REFUSE

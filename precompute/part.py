@@ -8,12 +8,12 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from core.device import is_out_of_memory
-from core.embedder import Embedded, Embedder, ModelInfo
 from core.errors import Mistake
-from core.locate import ModelFiles
-from core.shape import ModelShape
-from core.store import Run, write_part
+from core.model.device import is_out_of_memory
+from core.model.embedder import Embedded, Embedder, ModelInfo
+from core.model.locate import ModelFiles
+from core.model.shape import ModelShape
+from core.runs.run import Run, write_part
 from precompute.child import Isolated
 from precompute.part_spec import Batch, PartDone, PartSpec, Tell
 from precompute.staging import Staged, begin, finished, forgive, staged, write_done

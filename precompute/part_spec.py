@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from core.draft import Draft
-from core.embedder import EmbedderConfig, ModelInfo
-from core.mirrors import cache_at
+from core.model.embedder import EmbedderConfig, ModelInfo
+from core.remote.mirrors import cache_at
+from core.runs.draft import Draft
+from core.runs.run import Run
 from core.settings import setting
-from core.store import Run
 from precompute.storage import Storage
 
 

@@ -6,16 +6,16 @@ import shutil
 
 import numpy as np
 
-from core.alignment import turn_onto
 from core.errors import Mistake
-from core.files import remove_folder
-from core.manifest import Manifest
-from core.map_quality import kept_by_chance
-from core.results import own_codes
-from core.schema import ANALYSIS
-from core.store import Run, open_run, write_table
-from core.stratify import stratified
-from core.tsne import check_perplexity
+from core.maps.alignment import turn_onto
+from core.maps.quality import kept_by_chance
+from core.maps.stratify import stratified
+from core.maps.tsne import check_perplexity
+from core.runs.files import remove_folder
+from core.runs.manifest import Manifest
+from core.runs.results import own_codes
+from core.runs.run import Run, open_run, write_table
+from core.runs.schema import ANALYSIS
 from precompute.progress import Meter, Progress, Quiet
 from precompute.project_config import ProjectConfig
 from precompute.project_map import Made, MapMaker

@@ -9,8 +9,8 @@ import numpy as np
 
 from core.cores import cores
 from core.errors import Mistake, listed
-from core.manifest import Manifest
-from core.tsne import LIMIT, METHODS, METRICS, MapConfig
+from core.maps.tsne import LIMIT, METHODS, METRICS, MapConfig
+from core.runs.manifest import Manifest
 from precompute.fingerprint import fingerprint
 
 ALGORITHM = 1

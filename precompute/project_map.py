@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.map_quality import kept_neighbours
-from core.place import Placer
-from core.similarity import refuse_not_finite, unit
-from core.store import Run, digest_of, write_table
-from core.tsne import MapConfig, check_perplexity, fit
+from core.analysis.similarity import refuse_not_finite, unit
+from core.maps.place import Placer
+from core.maps.quality import kept_neighbours
+from core.maps.tsne import MapConfig, check_perplexity, fit
+from core.runs.run import Run, digest_of, write_table
 from precompute.project_config import ProjectConfig
 
 Tell = Callable[[float, str], None]
@@ -27,7 +27,7 @@ class Verdict:
 
     kl: float
     kept: float
-    """See core.map_quality.kept_neighbours; of the fitted points."""
+    """See core.maps.quality.kept_neighbours; of the fitted points."""
     perplexity: float
     fitted: int
 

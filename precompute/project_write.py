@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.files import replacing
-from core.schema import DIGEST, MAP, PREVIEW
-from core.store import write_table
-from core.stratify import stratified
+from core.maps.stratify import stratified
+from core.runs.files import replacing
+from core.runs.run import write_table
+from core.runs.schema import DIGEST, MAP, PREVIEW
 
 PREVIEWED = 2_500
 """Points of a small map."""

@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
-from core.store import Run, digest_of
+from core.runs.run import Run, digest_of
 from precompute.corpus import Corpus, Document
 from precompute.fingerprint import part_digest
 from precompute.staging import Read, documents_path, read_record, stage_documents, write_read_record

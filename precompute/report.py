@@ -6,18 +6,18 @@ import json
 import textwrap
 from pathlib import Path
 
-from core import study
-from core.findings import Finding, findings
-from core.labels import CIRCULAR_NOTE, Compared, all_compared
-from core.probe import BY_DOCUMENT, BY_SAMPLE, LEAST_DOCS
-from core.report import Row, Tables, TopicMerges, as_json, read_tables, topic_merges
-from core.retrieval_findings import read_retrieval, retrieval_json, retrieval_lines
-from core.slices import HEADS, RANDOM
-from core.stages import STAGES
-from core.store import Run, open_run
-from core.stored import brings_stages, left_out, sampled, stages_said, stored
-from core.topic_match import WITHIN
-from core.topics import merged_into
+from core.analysis import study
+from core.analysis.findings import Finding, findings
+from core.analysis.labels import CIRCULAR_NOTE, Compared, all_compared
+from core.analysis.probe import BY_DOCUMENT, BY_SAMPLE, LEAST_DOCS
+from core.analysis.report import Row, Tables, TopicMerges, as_json, read_tables, topic_merges
+from core.analysis.topic_match import WITHIN
+from core.analysis.topics import merged_into
+from core.model.slices import HEADS, RANDOM
+from core.model.stages import STAGES
+from core.retrieval.findings import read_retrieval, retrieval_json, retrieval_lines
+from core.runs.describe import brings_stages, left_out, sampled, stages_said, stored
+from core.runs.run import Run, open_run
 
 _WIDTH = 110
 

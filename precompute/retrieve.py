@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from core.errors import Mistake
-from core.manifest import Manifest
-from core.queries import Query, read_queries
-from core.results import labels_of, read_topics
-from core.retrieval import WAYS
-from core.schema import ANALYSIS, MADE_BY
-from core.store import Run, digest_of, open_run, write_table
-from core.tasks import QUERIES, QUERY_SET, SAME_TOPIC, TOPIC_MATCH
+from core.retrieval.queries import Query, read_queries
+from core.retrieval.tasks import QUERIES, QUERY_SET, SAME_TOPIC, TOPIC_MATCH
+from core.retrieval.ways import WAYS
+from core.runs.manifest import Manifest
+from core.runs.results import labels_of, read_topics
+from core.runs.run import Run, digest_of, open_run, write_table
+from core.runs.schema import ANALYSIS, MADE_BY
 from precompute.fingerprint import fingerprint
 from precompute.progress import Meter, Progress, Quiet
 from precompute.retrieve_queries import query_table, write_queries

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from core.files import remove_file
-from core.manifest import Manifest
-from core.queries import Query
-from core.schema import queries_schema
-from core.store import Run, write_table
+from core.retrieval.queries import Query
+from core.runs.files import remove_file
+from core.runs.manifest import Manifest
+from core.runs.run import Run, write_table
+from core.runs.schema import queries_schema
 from precompute.topic_vectors import TopicModel
 
 

@@ -8,15 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from core.head_index import HeadIndex
-from core.judge import Asked
-from core.manifest import Manifest
-from core.queries import Query
-from core.results import read_topics
-from core.retrieval_study import FEWEST, Scales, compare_ways, prune, ways_at, weigh
-from core.stages import split_heads
-from core.store import Run
-from core.tasks import (
+from core.model.stages import split_heads
+from core.retrieval.head_index import HeadIndex
+from core.retrieval.judge import Asked
+from core.retrieval.queries import Query
+from core.retrieval.study import FEWEST, Scales, compare_ways, prune, ways_at, weigh
+from core.retrieval.tasks import (
     QUERY_SET,
     SAME_TOPIC,
     TASKS,
@@ -30,7 +27,10 @@ from core.tasks import (
     searched,
     topic_match_queries,
 )
-from core.votes import Say
+from core.retrieval.votes import Say
+from core.runs.manifest import Manifest
+from core.runs.results import read_topics
+from core.runs.run import Run
 from precompute.retrieve_queries import query_vectors
 from precompute.retrieve_tables import add_pruned, add_ways, add_weights
 from precompute.step import Rows

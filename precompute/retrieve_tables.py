@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.bootstrap import Interval, ratios
-from core.retrieval_metrics import METRICS
-from core.retrieval_study import KS, Pruned, Scales, Weighed
+from core.analysis.bootstrap import Interval, ratios
+from core.retrieval.metrics import METRICS
+from core.retrieval.study import KS, Pruned, Scales, Weighed
 from precompute.step import Rows, add
 
 

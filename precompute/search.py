@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core import text_index
 from core.errors import Mistake
-from core.store import Run, open_run
+from core.runs.run import Run, open_run
+from core.search import index as text_index
 from precompute.fingerprint import fingerprint
 from precompute.progress import Meter, Progress, Quiet
 from precompute.step import StepRecord, StepResult, embedded

@@ -14,15 +14,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.errors import Mistake
-from core.files import remove_file
-from core.manifest import Manifest
-from core.parquet import row_groups
-from core.query_set import read_query_set
-from core.results import own_codes
-from core.schema import MAP
-from core.store import Run, digest_of, open_run, write_table
-from core.stored import sampled
-from core.stratify import stratified
+from core.maps.stratify import stratified
+from core.retrieval.query_set import read_query_set
+from core.runs.describe import sampled
+from core.runs.files import remove_file
+from core.runs.manifest import Manifest
+from core.runs.parquet import row_groups
+from core.runs.results import own_codes
+from core.runs.run import Run, digest_of, open_run, write_table
+from core.runs.schema import MAP
 from precompute.fingerprint import fingerprint, part_digest
 from precompute.progress import Meter, Progress, Quiet
 from precompute.step import StepRecord, StepResult, embedded

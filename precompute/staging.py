@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from core.files import replacing
-from core.schema import FINISHED_DOCUMENTS, STAGED_DOCUMENTS
-from core.store import Run, digest_of, write_table
+from core.runs.files import replacing
+from core.runs.run import Run, digest_of, write_table
+from core.runs.schema import FINISHED_DOCUMENTS, STAGED_DOCUMENTS
 from precompute.corpus import Document
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from core.draft import ANEW, Draft, drafts
 from core.errors import Mistake
-from core.manifest import Manifest
-from core.store import Run, footer_of, open_run, run_names, trouble_at
-from core.stored import stored
+from core.runs.describe import stored
+from core.runs.draft import ANEW, Draft, drafts
+from core.runs.manifest import Manifest
+from core.runs.run import Run, footer_of, open_run, run_names, trouble_at
 from precompute.progress import clock
 from precompute.staging import finished_paths
 

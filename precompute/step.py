@@ -12,12 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.checksums import begun, checksums
 from core.errors import Mistake
-from core.files import remove_leftovers
-from core.manifest import Manifest, Step
-from core.store import Run, write_table
-from core.stored import sampled
+from core.runs.checksums import begun, checksums
+from core.runs.describe import sampled
+from core.runs.files import remove_leftovers
+from core.runs.manifest import Manifest, Step
+from core.runs.run import Run, write_table
 
 Rows = dict[str, Any]
 """A table's columns: lists while its rows are being collected one by one, or arrays."""

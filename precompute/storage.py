@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from core.precision import fits_float16
-from core.schema import INT8, STORED_AS
-from core.shape import ModelShape
-from core.stages import STAGES
-from core.stored import check_stages
+from core.model.shape import ModelShape
+from core.model.stages import STAGES
+from core.runs.describe import check_stages
+from core.runs.float16 import fits_float16
+from core.runs.schema import INT8, STORED_AS
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.labels import WORDS
-from core.manifest import Manifest
-from core.presets import PRESETS
-from core.stored import sampled, stored
+from core.analysis.labels import WORDS
+from core.model.presets import PRESETS
+from core.runs.describe import sampled, stored
+from core.runs.manifest import Manifest
 from precompute.progress import clock
 
 if TYPE_CHECKING:

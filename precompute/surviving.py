@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.embedder import Embedded
 from core.errors import Mistake
-from core.shape import ModelShape
+from core.model.embedder import Embedded
+from core.model.shape import ModelShape
 
 ENOUGH = 32
 """Failures in one part that are looked for even if fewer are allowed; beyond, it is not the documents' fault."""

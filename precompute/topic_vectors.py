@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from core.embedder import Embedder
-from core.manifest import Manifest
-from core.same_model import Whereabouts, run_model
-from core.schema import topics_schema
-from core.store import Run, digest_of
-from core.topics import original
+from core.analysis.topics import original
+from core.model.embedder import Embedder
+from core.model.same_model import Whereabouts, run_model
+from core.runs.manifest import Manifest
+from core.runs.run import Run, digest_of
+from core.runs.schema import topics_schema
 from precompute.fingerprint import fingerprint
 
 _ALIKE = ("revision", "layer", "pooling", "prompt", "max_tokens")

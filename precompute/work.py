@@ -6,9 +6,9 @@ import contextlib
 from collections.abc import Iterator
 from contextvars import ContextVar
 
-from core.draft import ANEW, Draft, clear_up, copied, publish
-from core.exchange import remove
-from core.store import Run
+from core.runs.draft import ANEW, Draft, clear_up, copied, publish
+from core.runs.replace import remove
+from core.runs.run import Run
 
 
 class Work:

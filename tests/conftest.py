@@ -262,7 +262,7 @@ def bare_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import numpy as np
 
     from benchmarks.synthetic import PlantedTopics, write_run
-    from core.shape import ModelShape
+    from core.model.shape import ModelShape
     from precompute import analyse
 
     cache = tmp_path_factory.mktemp("bare")
@@ -279,7 +279,7 @@ def planted_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import numpy as np
 
     from benchmarks.synthetic import write_run
-    from core.shape import ModelShape
+    from core.model.shape import ModelShape
 
     cache = tmp_path_factory.mktemp("planted")
     shape = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
@@ -423,7 +423,7 @@ def s3_server() -> Iterator[S3Server]:
 @pytest.fixture
 def address(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
     """Of an empty cache in a bucket of its own; what the store says is believed for no time at all."""
-    from core import breaker, lease, mirror
+    from core.remote import breaker, lease, mirror
 
     for name, value in s3_server.environment.items():
         monkeypatch.setenv(name, value)
@@ -440,7 +440,7 @@ def address(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 @pytest.fixture
 def here(address: str, tmp_path: Path) -> Path:
     """That cache as the machine that builds it has it."""
-    from core.mirrors import cache_at
+    from core.remote.mirrors import cache_at
 
     return cache_at(address, tmp_path / "mirror")
 
@@ -448,7 +448,7 @@ def here(address: str, tmp_path: Path) -> Path:
 @pytest.fixture
 def elsewhere(address: str, tmp_path: Path) -> Path:
     """The same as another machine has it, that has fetched nothing yet."""
-    from core.mirrors import cache_at
+    from core.remote.mirrors import cache_at
 
     return cache_at(address, tmp_path / "another")
 

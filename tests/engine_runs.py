@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from core.embedder import EmbedderConfig
-from core.store import Run
+from core.model.embedder import EmbedderConfig
+from core.runs.run import Run
 from precompute import embed
 from precompute import part as parts_work
 from precompute.embed import EmbedConfig

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from core.manifest import Step
-from core.schema import LABELS, documents_schema
-from core.shape import ModelShape
-from core.store import Run, write_table
+from core.model.shape import ModelShape
+from core.runs.manifest import Step
+from core.runs.run import Run, write_table
+from core.runs.schema import LABELS, documents_schema
 
 ELSEWHERE = "elsewhere.invalid"
 """A host that nothing may ask."""
@@ -103,8 +103,8 @@ def _answers(run: Run, labels: list[str], names: list[str]) -> None:
 
 def _attention(run: Run) -> None:
     """What heads look at, of noise: the run's model is none that could be asked."""
-    from core.attention_measures import measured
-    from core.schema import ANALYSIS
+    from core.analysis.attention_measures import measured
+    from core.runs.schema import ANALYSIS
     from precompute.attention_tables import Collected, attention_rows, pattern_rows
     from precompute.step import as_table
 

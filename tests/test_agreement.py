@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
-from core.agreement import agreement
+from core.analysis.agreement import agreement
 
 
 def labels(*names: int) -> np.ndarray:

@@ -15,12 +15,12 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from benchmarks.synthetic import PlantedTopics, write_run
-from core import verify
+from core.analysis.heat_map import heat_map
 from core.errors import Mistake
-from core.heatmap import heat_map
-from core.results import labels_of, read_analysis, read_own_similarity, read_similarity, read_topics
-from core.shape import ModelShape
-from core.store import Run, write_part
+from core.model.shape import ModelShape
+from core.runs import verify
+from core.runs.results import labels_of, read_analysis, read_own_similarity, read_similarity, read_topics
+from core.runs.run import Run, write_part
 from precompute import analyse, analyse_stage
 from precompute.analyse import AnalyseConfig
 from precompute.fingerprint import part_digest
@@ -366,7 +366,7 @@ def test_mistakes_are_one_sentence(
 def test_other_weights_are_refused(
     tmp_path: Path, tiny_model: Path, other_model: Path, write_corpus: Any, some_rows: Any
 ) -> None:
-    from core.embedder import EmbedderConfig
+    from core.model.embedder import EmbedderConfig
     from precompute.embed import EmbedConfig
     from precompute.embed import run as embed
 
@@ -426,7 +426,7 @@ def demo(analysed_cache: Path) -> Run:
 def test_stage_3_similarities_are_those_of_sentence_transformers(demo: Run) -> None:
     from sentence_transformers import SentenceTransformer
 
-    from core.locate import default_models_dir, locate
+    from core.model.locate import default_models_dir, locate
 
     model = SentenceTransformer(str(locate("all-MiniLM-L6-v2", default_models_dir()).folder), device="cpu")
     topics = read_topics(demo)

@@ -15,7 +15,7 @@ import pytest
 from conftest import page_at
 from streamlit.testing.v1 import AppTest
 
-from core.store import Run
+from core.runs.run import Run
 from pages.shared.build import Build, _builds, stop_builds
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -192,7 +192,7 @@ def test_a_run_with_fewer_heads_does_not_inherit_a_head_that_it_has_not(
     write_corpus: Callable[..., Path],
     tmp_path: Path,
 ) -> None:
-    from core.embedder import EmbedderConfig
+    from core.model.embedder import EmbedderConfig
     from precompute.embed import EmbedConfig, run
 
     cache = tmp_path / "cache"
@@ -222,7 +222,7 @@ def test_a_missing_file_is_told_in_a_sentence(
 def test_a_run_of_one_nasty_document(
     open_app: Callable[..., AppTest], tiny_model: Path, write_corpus: Callable[..., Path], tmp_path: Path
 ) -> None:
-    from core.embedder import EmbedderConfig
+    from core.model.embedder import EmbedderConfig
     from precompute.embed import EmbedConfig, run
 
     source = write_corpus([{"title": NASTY, "text": NASTY, "topic": NASTY, "kind": NASTY[:20]}], f"{'x' * 20}.jsonl")

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from core.apply import Kept, prune, read_kept
-from core.head_index import HeadIndex
-from core.retrieval import Heads, Seen, rank
+from core.retrieval.apply import Kept, prune, read_kept
+from core.retrieval.head_index import HeadIndex
+from core.retrieval.ways import Heads, Seen, rank
 
 
 @pytest.mark.parametrize("way", ["full", "weighted"])
@@ -68,7 +68,7 @@ def test_vectors_of_another_model_are_refused() -> None:
 @pytest.mark.slow
 def test_it_takes_numpy_and_the_file_alone(tmp_path: Path) -> None:
     """Copied out of the project, it runs, and imports nothing else of it."""
-    source = Path(__file__).parent.parent / "core" / "apply.py"
+    source = Path(__file__).parent.parent / "core" / "retrieval" / "apply.py"
     (tmp_path / "apply.py").write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
     told = "import sys, apply; print(sorted({'core', 'torch', 'pandas', 'pyarrow'} & set(sys.modules)))"
     ended = subprocess.run([sys.executable, "-c", told], cwd=tmp_path, capture_output=True, text=True, check=True)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from core.embedder import Embedder, EmbedderConfig
-from core.stages import split_heads
+from core.model.embedder import Embedder, EmbedderConfig
+from core.model.stages import split_heads
 
 MODELS = ("all-MiniLM-L6-v2", "SmolLM2-135M")
 TEXT = "The Danish harbour froze over in January, and the ferries stayed where they were."

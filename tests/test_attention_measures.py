@@ -7,9 +7,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from core.attention_measures import FARTHEST, MEASURES, OFFSETS, Sums, may_see, measured, measures
-from core.token_kinds import kinds, rare_ids
-from core.tokens import Spans
+from core.analysis.attention_measures import FARTHEST, MEASURES, OFFSETS, Sums, may_see, measured, measures
+from core.model.token_kinds import kinds, rare_ids
+from core.model.tokens import Spans
 
 DELIMITER, RARE = np.array([False, True, False]), np.array([False, False, True])
 ENCODER = np.array([[[0.5, 0.3, 0.2], [0.1, 0.6, 0.3], [0.25, 0.25, 0.5]]])

@@ -14,15 +14,15 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from benchmarks.extract import demo_texts
-from core.attention_measures import MEASURES, OFFSETS
-from core.embedder import Embedder, EmbedderConfig
+from core.analysis.attention_measures import MEASURES, OFFSETS
 from core.errors import Mistake
-from core.results import read_analysis
-from core.schema import ANALYSIS
-from core.shape import ModelShape
-from core.sound import Sizes, check_rows
-from core.store import Run
-from core.verify import verify
+from core.model.embedder import Embedder, EmbedderConfig
+from core.model.shape import ModelShape
+from core.runs.results import read_analysis
+from core.runs.run import Run
+from core.runs.schema import ANALYSIS
+from core.runs.table_checks import Sizes, check_rows
+from core.runs.verify import verify
 from precompute import attention, attention_parts
 from precompute.attention_config import AttentionConfig
 from precompute.attention_parts import Work, make_part, read_part, read_texts

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from test_attention_measures import random_weights
 
-from core.attention_measures import ENDS, MEASURES, measured, measures
-from core.attention_types import MIXED, RULES, TYPES, Evidence, because, sentence, verdict
+from core.analysis.attention_measures import ENDS, MEASURES, measured, measures
+from core.analysis.attention_types import MIXED, RULES, TYPES, Evidence, because, sentence, verdict
 
 TOKENS, DOCUMENTS = 64, 12
 

@@ -79,7 +79,7 @@ def test_a_narrow_screen_scrolls_only_downwards(browser: Browser, address: str) 
 def test_untrusted_titles_do_nothing(
     page: Page, serve: Callable[[Path], str], tiny_model: Path, write_corpus: Callable[..., Path], tmp_path: Path
 ) -> None:
-    from core.embedder import EmbedderConfig
+    from core.model.embedder import EmbedderConfig
     from precompute.embed import EmbedConfig, run
 
     nasty = '<img src=x onerror="window.hit=1"><script>window.hit=1</script> ![p](//127.0.0.1:9/x.png)'

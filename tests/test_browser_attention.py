@@ -12,7 +12,7 @@ from conftest import SLOW, choose, eventually, fits, settle
 from playwright.sync_api import Page, expect
 from test_page_attention import planted_attention
 
-from core.store import Run
+from core.runs.run import Run
 
 OWN = "The quiet reader listens, and the harbour sleeps."
 

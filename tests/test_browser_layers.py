@@ -13,8 +13,8 @@ from playwright.sync_api import Locator, Page, expect
 from test_layers import LABELS, MODEL, SHAPE, last_layer, rows
 
 from benchmarks.synthetic import PlantedLayers, write_run
-from core.shape import ModelShape
-from core.store import Run
+from core.model.shape import ModelShape
+from core.runs.run import Run
 from precompute import layers
 from precompute.layers import LayersConfig
 

@@ -11,9 +11,9 @@ import pytest
 from conftest import SLOW, settle
 from playwright.sync_api import Locator, Page, expect
 
-from core.apply import Kept, prune, read_kept
-from core.query_set import read_query_set
-from core.store import Run
+from core.retrieval.apply import Kept, prune, read_kept
+from core.retrieval.query_set import read_query_set
+from core.runs.run import Run
 
 
 @pytest.fixture(scope="module")

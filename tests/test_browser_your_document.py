@@ -17,8 +17,8 @@ from conftest import SLOW, choose, fits, settle
 from playwright.sync_api import Browser, Locator, Page, expect
 from pypdf import PdfWriter
 
-from core.results import read_topics
-from core.store import Run
+from core.runs.results import read_topics
+from core.runs.run import Run
 
 SENTENCE = "The council voted to close the harbour road to lorries after a petition of four hundred residents"
 LAST = "Take it with you"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.by_topic import by_topic
+from core.analysis.by_topic import by_topic
 
 
 def column(*values: float) -> np.ndarray:

@@ -16,10 +16,10 @@ import pytest
 from hostile import SHAPE, _attention, _layers
 
 from benchmarks.synthetic import PlantedLayers, PlantedTopics, write_run
-from core.checksums import begun, checksums
-from core.manifest import is_unchanged
-from core.store import Run
-from core.verify import verify
+from core.runs.checksums import begun, checksums
+from core.runs.manifest import is_unchanged
+from core.runs.run import Run
+from core.runs.verify import verify
 from precompute import analyse, label, layers, project, retrieve, search
 from precompute.fingerprint import part_digest
 from precompute.label_config import LabelConfig

@@ -12,9 +12,9 @@ import pytest
 from transformers import AutoTokenizer
 
 from benchmarks.extract import demo_texts
-from core.chunks import Chunk, chunks, reach
 from core.errors import Mistake
-from core.tokens import Tokens
+from core.model.chunks import Chunk, chunks, reach
+from core.model.tokens import Tokens
 
 LONG = "\n\n".join(demo_texts()[:12])
 

@@ -9,9 +9,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from benchmarks.synthetic import PlantedTopics, write_run
-from core.labels import CIRCULAR_NOTE
-from core.shape import ModelShape
-from core.store import Run
+from core.analysis.labels import CIRCULAR_NOTE
+from core.model.shape import ModelShape
+from core.runs.run import Run
 from pages.shared.text import plain
 from precompute import analyse, label
 from precompute.analyse import AnalyseConfig

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from core.store import Run, run_names
+from core.runs.run import Run, run_names
 from precompute.cli import COMMANDS, main
 
 Rows = Callable[..., list[dict[str, Any]]]

@@ -19,8 +19,8 @@ from core.cost import (
     vector_bytes,
 )
 from core.errors import Mistake
-from core.presets import PRESETS
-from core.shape import ModelShape
+from core.model.presets import PRESETS
+from core.model.shape import ModelShape
 
 SMALL = Layout(
     ModelShape(layers=2, heads=4, kv_heads=2, hidden=12, head_dim=5), intermediate=7, gated=True, causal=True

@@ -44,7 +44,7 @@ def only(stage: str, name: str) -> Instruction:
         "a-new-folder/notes.txt",
         "cache/answers.sqlite",
         "cache/demo/manifest.json",
-        "core/__pycache__/store.cpython-311.pyc",
+        "core/runs/__pycache__/run.cpython-311.pyc",
         "deploy/Caddyfile",
         "id_rsa",
         "tests/conftest.py",
@@ -55,7 +55,7 @@ def test_what_stays_out_of_the_build(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["app.py", "core/topics.json", "pages/shared/components/map.js", ".streamlit/config.toml"]
+    "path", ["app.py", "core/analysis/topics.json", "pages/shared/components/map.js", ".streamlit/config.toml"]
 )
 def test_what_goes_into_the_build(path: str) -> None:
     assert not is_ignored(path, ignore_patterns(ROOT))

@@ -238,6 +238,6 @@ def test_the_replayed_image_holds_no_more_than_it_should(image: Image) -> None:
         ".streamlit", "LICENSE", "THIRD_PARTY.md", "app.py", "core", "deploy", "pages", "precompute", "sbom.cdx.json",
     }  # fmt: skip
     assert [path.name for path in image.folder("cache").iterdir()] == ["demo"]
-    assert list((image.folder("app") / "core/__pycache__").glob("store.*.pyc")), (
+    assert list((image.folder("app") / "core/runs/__pycache__").glob("run.*.pyc")), (
         "nothing can be compiled once it is read-only"
     )

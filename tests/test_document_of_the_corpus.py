@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.document_profile import Ranks, Yardstick, profile
-from core.embedder import Embedded
-from core.head_index import HeadIndex, nearest_by_head
-from core.results import read_map, read_placer, read_similarity, read_topics
-from core.same_model import Whereabouts, run_model
-from core.store import Run
-from core.votes import Say, vote
+from core.analysis.document_profile import Ranks, Yardstick, profile
+from core.model.embedder import Embedded
+from core.model.same_model import Whereabouts, run_model
+from core.retrieval.head_index import HeadIndex, nearest_by_head
+from core.retrieval.votes import Say, vote
+from core.runs.results import read_map, read_placer, read_similarity, read_topics
+from core.runs.run import Run
 
 DOCS = (3, 50, 120, 200, 300)
 STAGES = (1, 2, 3)

@@ -8,11 +8,20 @@ import numpy as np
 import pytest
 
 from benchmarks.synthetic import PlantedTopics, write_run
-from core.document_profile import BY, Profile, Ranks, Yardstick, consensus, corpus_mean, most_different, profile
+from core.analysis.document_profile import (
+    BY,
+    Profile,
+    Ranks,
+    Yardstick,
+    consensus,
+    corpus_mean,
+    most_different,
+    profile,
+)
 from core.errors import Mistake
-from core.head_index import HeadIndex
-from core.results import read_similarity, read_topics
-from core.shape import ModelShape
+from core.model.shape import ModelShape
+from core.retrieval.head_index import HeadIndex
+from core.runs.results import read_similarity, read_topics
 from precompute import analyse
 
 

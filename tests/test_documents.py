@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.schema import DIGEST, DOCUMENTS, FINISHED_DOCUMENTS, STAGED_DOCUMENTS
-from core.store import Run, write_table
+from core.runs.run import Run, write_table
+from core.runs.schema import DIGEST, DOCUMENTS, FINISHED_DOCUMENTS, STAGED_DOCUMENTS
 from precompute.documents import finish_documents
 from precompute.staging import documents_path, write_done
 

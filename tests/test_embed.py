@@ -22,10 +22,10 @@ import pyarrow.parquet as pq
 import pytest
 from engine_runs import Seen, break_off
 
-from core.embedder import Embedder, EmbedderConfig
 from core.errors import Mistake
-from core.store import Run, digest_of, write_part, write_table
-from core.verify import verify
+from core.model.embedder import Embedder, EmbedderConfig
+from core.runs.run import Run, digest_of, write_part, write_table
+from core.runs.verify import verify
 from precompute import embed, progress
 from precompute.corpus import Filters
 from precompute.embed import EmbedConfig, EmbedResult
@@ -623,7 +623,7 @@ def test_parts_without_a_manifest_are_not_mixed_with_new_ones(
 
 KILLED_WHILE_WIDENING = """
 import os, signal, sys
-from core import widen
+from core.runs import widening as widen
 write, written = widen.write_part, []
 
 def write_or_die(path, *rest):

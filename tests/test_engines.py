@@ -14,11 +14,11 @@ from typing import Any, cast
 import pytest
 from engine_runs import Seen, assert_same, break_off, children, command_of, twenty_in_parts_of_three
 
-from core.embedder import EmbedderConfig, ModelInfo
 from core.errors import Mistake
-from core.shape import ModelShape
-from core.store import Run
-from core.verify import verify
+from core.model.embedder import EmbedderConfig, ModelInfo
+from core.model.shape import ModelShape
+from core.runs.run import Run
+from core.runs.verify import verify
 from precompute import embed
 from precompute.embed import EmbedConfig
 from precompute.engines import ENGINES, Hands, Task
@@ -74,7 +74,7 @@ def test_what_a_worker_refuses_is_said_once(
     config: EmbedConfig, other_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker elsewhere, with other weights under the same name."""
-    from core.locate import ModelFiles
+    from core.model.locate import ModelFiles
 
     monkeypatch.setattr(
         EmbedderConfig, "locate", lambda self: ModelFiles(Path(self.model), "tiny", "another revision", None)

@@ -15,12 +15,12 @@ import pytest
 from conftest import Outcome
 from engine_runs import break_off, files, twenty_in_parts_of_three
 
-from core import lease
 from core.errors import Mistake
-from core.lease import Lease
-from core.mirrors import cache_at, mirror_at
-from core.store import Run
-from core.verify import verify
+from core.remote import lease
+from core.remote.lease import Lease
+from core.remote.mirrors import cache_at, mirror_at
+from core.runs.run import Run
+from core.runs.verify import verify
 from precompute import embed
 from precompute.embed import EmbedConfig, EmbedResult
 from precompute.engines import led

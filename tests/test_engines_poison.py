@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 from engine_runs import files
 
-from core.embedder import Embedded, Embedder, EmbedderConfig
 from core.errors import Mistake
-from core.shape import ModelShape
-from core.store import Run
-from core.tokens import Tokens
-from core.verify import verify
+from core.model.embedder import Embedded, Embedder, EmbedderConfig
+from core.model.shape import ModelShape
+from core.model.tokens import Tokens
+from core.runs.run import Run
+from core.runs.verify import verify
 from precompute import embed, leaving_out
 from precompute.embed import EmbedConfig
 from precompute.fingerprint import part_digest
@@ -194,7 +194,7 @@ def test_more_than_are_looked_for() -> None:
 CRASH = f"""
 import os, signal, sys
 if "precompute.child" in " ".join(sys.orig_argv):
-    from core.tokens import Tokens
+    from core.model.tokens import Tokens
     encode = Tokens.encode
 
     def crash(self, texts, prompt):

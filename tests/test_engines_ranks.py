@@ -12,7 +12,7 @@ import pytest
 from engine_runs import assert_same, break_off, twenty_in_parts_of_three
 
 from core.errors import Mistake
-from core.store import Run
+from core.runs.run import Run
 from precompute import embed
 from precompute.corpus import Filters
 from precompute.embed import EmbedConfig

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from engine_runs import Seen, assert_same, break_off, children, command_of, twenty_in_parts_of_three
 
-from core.embedder import ModelInfo
 from core.errors import Mistake
-from core.store import Run
+from core.model.embedder import ModelInfo
+from core.runs.run import Run
 from precompute import embed
 from precompute.embed import EmbedConfig
 from precompute.engines import Hands

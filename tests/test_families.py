@@ -13,14 +13,14 @@ import torch
 from torch import nn
 from transformers import AutoConfig, AutoModel
 
-from core.attended import attention
-from core.batches import pad
 from core.errors import Mistake
-from core.extract import HeadExtractor, Rows
-from core.families import FAMILIES, family_of, shape_of
-from core.pooling import POOLINGS
-from core.shape import ModelShape
-from core.stages import split_heads
+from core.model.attended import attention
+from core.model.batches import pad
+from core.model.extract import HeadExtractor, Rows
+from core.model.families import FAMILIES, family_of, shape_of
+from core.model.pooling import POOLINGS
+from core.model.shape import ModelShape
+from core.model.stages import split_heads
 
 TOLERANCE = 1e-5  # on numbers of order 1: what float32 rounding leaves between two orders of summing
 LAYERS = 3
@@ -601,7 +601,7 @@ def test_unknown_family_is_told_the_row_to_add(stranger: tuple[str, nn.Module]) 
     kind, model = stranger
     message = refusal(model)
     assert f"'{kind}'" in message
-    assert "core/families.py" in message
+    assert "core/model/families.py" in message
     assert f'"{kind}": Family("{STRANGERS[kind].projection}"' in message
     for known in FAMILIES:
         assert known in message
@@ -622,12 +622,12 @@ def test_unknown_family_without_a_guess_still_says_where() -> None:
     """ALBERT's layers share one attention, so that no path with a layer's number is right."""
     message = refusal(AutoModel.from_config(config_of("albert", embedding_size=16)))
     assert "'albert'" in message
-    assert "core/families.py" in message
+    assert "core/model/families.py" in message
     assert '"albert": Family("path.to.layer.{}.output_projection"' in message
 
 
 def test_a_row_that_names_another_module_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from core.families import Family
+    from core.model.families import Family
 
     wrong = Family("layers.{}.mlp.down_proj", "layers.{}.mlp")
     monkeypatch.setitem(FAMILIES, "mistral", wrong)

@@ -19,9 +19,9 @@ from test_fuzz_address import PAGES
 
 from benchmarks.synthetic import PlantedTopics, write_run
 from core.errors import Mistake
-from core.shape import ModelShape
-from core.store import Run
-from core.verify import verify
+from core.model.shape import ModelShape
+from core.runs.run import Run
+from core.runs.verify import verify
 from pages.shared import data
 from precompute import analyse, label
 from precompute.fingerprint import part_digest
@@ -114,9 +114,9 @@ def test_what_was_read_of_the_old_run_is_not_joined_by_the_new_one(
 REBUILD = """
 import shutil, sys
 from pathlib import Path
-from core import exchange
-from core.draft import Draft, publish
-from core.store import Run
+from core.runs import replace as exchange
+from core.runs.draft import Draft, publish
+from core.runs.run import Run
 cache = Path(sys.argv[1])
 if sys.argv[2] == "two renames":
     exchange._exchanged = lambda *_: False

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.findings import Finding, findings
-from core.manifest import Manifest, Step
-from core.merging import Agreement, Merges
-from core.probe import BY_DOCUMENT, BY_SAMPLE, SPLITS
-from core.report import Row, Tables, TopicMerges, as_json, mean_redundancy, most_redundant
-from core.shape import ModelShape
-from core.similarity import POOLINGS
-from core.slices import HEADS, RANDOM
-from core.topic_match import WITHIN
+from core.analysis.findings import Finding, findings
+from core.analysis.merging import Agreement, Merges
+from core.analysis.probe import BY_DOCUMENT, BY_SAMPLE, SPLITS
+from core.analysis.report import Row, Tables, TopicMerges, as_json, mean_redundancy, most_redundant
+from core.analysis.similarity import POOLINGS
+from core.analysis.topic_match import WITHIN
+from core.model.shape import ModelShape
+from core.model.slices import HEADS, RANDOM
+from core.runs.manifest import Manifest, Step
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 

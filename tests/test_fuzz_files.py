@@ -23,14 +23,14 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 from test_fuzz_address import PAGES
 
+from core.analysis.findings import findings
+from core.analysis.labels import all_compared
+from core.analysis.report import as_json, read_tables, topic_merges
 from core.errors import Mistake
-from core.findings import findings
-from core.labels import all_compared
-from core.report import as_json, read_tables, topic_merges
-from core.results import read_analysis, read_map, read_own_similarity, read_topics
-from core.schema import ANALYSIS
-from core.store import Run
-from core.verify import verify
+from core.runs.results import read_analysis, read_map, read_own_similarity, read_topics
+from core.runs.run import Run
+from core.runs.schema import ANALYSIS
+from core.runs.verify import verify
 from precompute.fingerprint import part_digest
 
 EXAMPLES = int(500 * float(os.environ.get("FUZZ", "0.2")))

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from core.head_index import HeadIndex
-from core.head_weights import STRENGTHS, _fit, learn
-from core.judge import Asked, Judge
-from core.pruning import halves
-from core.retrieval import Seen
+from core.retrieval.head_index import HeadIndex
+from core.retrieval.judge import Asked, Judge
+from core.retrieval.pruning import halves
+from core.retrieval.ways import Seen
+from core.retrieval.weights import STRENGTHS, _fit, learn
 
 HEADS, DOCS, QUERIES = 8, 150, 80
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from core.knn import Index
+from core.maps.neighbours import Index
 
 
 class Watched:

@@ -14,15 +14,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.synthetic import PlantedTopics, write_run
+from core.analysis.labels import CIRCULAR_NOTE, WORDS, all_compared, kept_labels, kept_sources, label_facts
+from core.analysis.report import read_tables
+from core.analysis.topics import merged
 from core.errors import Mistake
-from core.labels import CIRCULAR_NOTE, WORDS, all_compared, kept_labels, kept_sources, label_facts
-from core.report import read_tables
-from core.results import read_labels
-from core.schema import DIGEST, LABELS
-from core.shape import ModelShape
-from core.store import Run
-from core.topics import merged
-from core.verify import verify
+from core.model.shape import ModelShape
+from core.runs.results import read_labels
+from core.runs.run import Run
+from core.runs.schema import DIGEST, LABELS
+from core.runs.verify import verify
 from precompute import analyse, label
 from precompute.analyse import AnalyseConfig
 from precompute.cli import STEPS

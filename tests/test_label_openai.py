@@ -17,11 +17,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.synthetic import write_run
-from core.labels import all_compared, kept_labels, kept_sources
-from core.results import read_labels
-from core.shape import ModelShape
-from core.store import Run
-from core.verify import verify
+from core.analysis.labels import all_compared, kept_labels, kept_sources
+from core.model.shape import ModelShape
+from core.runs.results import read_labels
+from core.runs.run import Run
+from core.runs.verify import verify
 from precompute import cli, label, label_openai
 from precompute.fingerprint import part_digest
 from precompute.label_config import Asking, LabelConfig

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.shape import ModelShape
+from core.model.shape import ModelShape
 from pages.shared.components.layer_grid import Cell, Grid, Place, Scale, checked_place
 from pages.understand.layers_figures import colour_at, colour_ends, grid_of, short
 

@@ -15,17 +15,17 @@ import pytest
 from conftest import Outcome
 
 from benchmarks.synthetic import PlantedLayers, PlantedTopics, write_run
-from core import verify
+from core.analysis.group_gaps import group_gaps
+from core.analysis.layer_findings import held_against, peak, topic_structure
+from core.analysis.layer_measures import MEASURES
+from core.analysis.redundancy import Redundancy
 from core.errors import Mistake
-from core.group_gaps import group_gaps
-from core.layer_findings import held_against, peak, topic_structure
-from core.layer_measures import MEASURES
-from core.redundancy import Redundancy
-from core.results import read_analysis
-from core.same_model import run_model
-from core.shape import ModelShape
-from core.sound import Sizes, check_rows
-from core.store import Run, write_table
+from core.model.same_model import run_model
+from core.model.shape import ModelShape
+from core.runs import verify
+from core.runs.results import read_analysis
+from core.runs.run import Run, write_table
+from core.runs.table_checks import Sizes, check_rows
 from precompute import analyse, label, layers
 from precompute.analyse import AnalyseConfig
 from precompute.fingerprint import part_digest
@@ -291,7 +291,7 @@ def test_other_weights_are_refused(
 
 def test_every_layer_reads_what_one_layer_reads(tiny_model: Path) -> None:
     """The pass over all layers against passes that ask for one layer each."""
-    from core.embedder import Embedder, EmbedderConfig
+    from core.model.embedder import Embedder, EmbedderConfig
 
     texts = ["harbour violin", "enzyme glacier verdict orchard", "loom"]
     every = Embedder.load(EmbedderConfig(model=str(tiny_model))).every_layer().embed(texts)

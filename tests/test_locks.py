@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from core.errors import Mistake
-from core.lock import is_locked, locked
-from core.store import Run
+from core.runs.lock import is_locked, locked
+from core.runs.run import Run
 
 
 def test_a_rank_whose_file_was_removed_while_another_waited_is_not_held_twice(

@@ -85,7 +85,7 @@ def test_an_uncaught_error_is_told_by_type_and_place(log: io.StringIO) -> None:
 @pytest.fixture(scope="module")
 def tiny_cache(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run by a tiny real model; the word numbat is in one of its documents."""
-    from core.embedder import EmbedderConfig
+    from core.model.embedder import EmbedderConfig
     from precompute.embed import EmbedConfig, run
 
     cache = tmp_path_factory.mktemp("tiny")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.shape import ModelShape
+from core.model.shape import ModelShape
 from pages.shared.map_figures import label_positions, small_maps_table, stage_maps_figure
 
 

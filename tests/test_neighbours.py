@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from core.head_index import HeadIndex
-from core.neighbours import cosines, lengths, nearest
+from core.retrieval.head_index import HeadIndex
+from core.retrieval.nearest import cosines, lengths, nearest
 
 
 def test_cosines_of_known_angles() -> None:

@@ -10,12 +10,12 @@ import pytest
 from conftest import page_at
 from streamlit.testing.v1 import AppTest
 
-from core.attention_measures import MEASURES, measured
-from core.attention_roles import Head, exact_test, meeting
-from core.attention_types import TYPES
-from core.results import read_analysis
-from core.schema import ANALYSIS
-from core.store import Run, write_table
+from core.analysis.attention_measures import MEASURES, measured
+from core.analysis.attention_roles import Head, exact_test, meeting
+from core.analysis.attention_types import TYPES
+from core.runs.results import read_analysis
+from core.runs.run import Run, write_table
+from core.runs.schema import ANALYSIS
 from pages.shared.attention import COLOURS, LETTERS
 from pages.understand.attention_figures import Pattern, matrix_figure, pattern_figure, small_pattern
 from pages.understand.attention_head import WORDS

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from benchmarks.synthetic import write_run
-from core import manifest as manifests
 from core.errors import Mistake
-from core.shape import ModelShape
-from core.store import Run
+from core.model.shape import ModelShape
+from core.runs import manifest as manifests
+from core.runs.run import Run
 from pages.shared import data
 
 SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)

@@ -18,12 +18,12 @@ from conftest import page_at
 from streamlit.testing.v1 import AppTest
 
 from benchmarks.synthetic import write_run
-from core.manifest import Step
+from core.model.shape import ModelShape
 from core.palette import group_colours, head_colours, topic_colours
-from core.schema import MAP
-from core.shape import ModelShape
-from core.store import Run, write_table
-from core.text_scan import scan
+from core.runs.manifest import Step
+from core.runs.run import Run, write_table
+from core.runs.schema import MAP
+from core.search.scan import scan
 from pages.shared.components import map_data
 from pages.shared.components.map_data import inside, read_area, stage_map
 from pages.shared.data import run_state

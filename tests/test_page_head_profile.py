@@ -18,10 +18,10 @@ from conftest import page_at
 from streamlit.testing.v1 import AppTest
 
 from benchmarks.synthetic import EMBEDDED, PlantedTopics, write_run
-from core.results import labels_of, read_analysis, read_own_similarity, read_topics
-from core.roles import RULES
-from core.shape import ModelShape
-from core.store import Run, write_table
+from core.analysis.roles import RULES
+from core.model.shape import ModelShape
+from core.runs.results import labels_of, read_analysis, read_own_similarity, read_topics
+from core.runs.run import Run, write_table
 from precompute import analyse
 from precompute.analyse import AnalyseConfig
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.heatmap import heat_map
+from core.analysis.heat_map import heat_map
 from pages.explore.heat_map_choices import linked_topics
 from pages.explore.heat_map_figures import colour_limit, ink_on, signed
 from pages.explore.heat_map_parts import columns_by

@@ -14,8 +14,8 @@ from streamlit.testing.v1 import AppTest
 from test_layers import MODEL, SHAPE, last_layer, made, rows  # noqa: F401 (a fixture)
 
 from benchmarks.synthetic import write_run
-from core.labels import CIRCULAR_NOTE
-from core.store import Run
+from core.analysis.labels import CIRCULAR_NOTE
+from core.runs.run import Run
 from pages.shared.text import plain
 from precompute import layers
 from precompute.layers import LayersConfig

@@ -9,12 +9,12 @@ import pytest
 from conftest import page_at
 from streamlit.testing.v1 import AppTest
 
-from core.apply import prune
-from core.head_index import HeadIndex
-from core.query_set import read_query_set
-from core.retrieval import Heads, Seen, rank
-from core.store import Run
-from core.votes import Say
+from core.retrieval.apply import prune
+from core.retrieval.head_index import HeadIndex
+from core.retrieval.query_set import read_query_set
+from core.retrieval.votes import Say
+from core.retrieval.ways import Heads, Seen, rank
+from core.runs.run import Run
 
 PAGE = "pages/use/retrieval_lab.py"
 

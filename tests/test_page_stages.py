@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.results import read_analysis
-from core.store import Run
+from core.runs.results import read_analysis
+from core.runs.run import Run
 
 ROOT = Path(__file__).resolve().parent.parent
 

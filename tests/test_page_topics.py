@@ -20,13 +20,13 @@ from sklearn.metrics import cohen_kappa_score
 from streamlit.testing.v1 import AppTest
 
 from benchmarks.synthetic import PlantedTopics, write_run
-from core.labels import CIRCULAR_NOTE
-from core.merging import suggest_merges, topic_similarity
-from core.report import topic_merges
-from core.results import read_analysis, read_labels, read_similarity, read_topics
-from core.shape import ModelShape
-from core.store import Run
-from core.topics import merged_into
+from core.analysis.labels import CIRCULAR_NOTE
+from core.analysis.merging import suggest_merges, topic_similarity
+from core.analysis.report import topic_merges
+from core.analysis.topics import merged_into
+from core.model.shape import ModelShape
+from core.runs.results import read_analysis, read_labels, read_similarity, read_topics
+from core.runs.run import Run
 from pages.shared.text import plain
 from pages.understand.topics_figures import confusion_figure, counts_figure, map_figure, nearest_figure, short_names
 from precompute import analyse

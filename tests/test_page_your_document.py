@@ -20,10 +20,10 @@ import streamlit as st
 from conftest import page_at
 from streamlit.testing.v1 import AppTest
 
-from core.document_profile import Ranks
-from core.embedder import Embedder, EmbedderConfig
-from core.results import read_similarity, read_topics
-from core.store import Run
+from core.analysis.document_profile import Ranks
+from core.model.embedder import Embedder, EmbedderConfig
+from core.runs.results import read_similarity, read_topics
+from core.runs.run import Run
 from core.uploads import Watch
 from core.uploads.turns import Turns
 from pages.shared import embedding

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.head_index import HeadIndex
-from core.pairs import pair_cosines, usual_pairs
+from core.retrieval.head_index import HeadIndex
+from core.retrieval.pairs import pair_cosines, usual_pairs
 
 
 def test_two_documents_by_hand() -> None:

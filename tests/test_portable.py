@@ -21,9 +21,9 @@ READS = """
 import numpy as np
 from pathlib import Path
 from core.cores import cores
-from core.head_index import HeadIndex
-from core.store import Run, open_run, run_names
-from core.verify import verify
+from core.retrieval.head_index import HeadIndex
+from core.runs.run import Run, open_run, run_names
+from core.runs.verify import verify
 from precompute.engines import local
 from precompute.fingerprint import part_digest
 from precompute.project_config import ProjectConfig
@@ -39,7 +39,7 @@ assert cores() == ProjectConfig(cache, "planted").cores(10**6) == os.cpu_count()
 LOCKS = """
 from pathlib import Path
 from core.errors import Mistake
-from core.store import Run
+from core.runs.run import Run
 run = Run(Path(sys.argv[1]), "planted")
 for hold in (run.lock(), run.rank(0, "mark"), run.turn("beginning")):
     try:
@@ -81,7 +81,7 @@ def test_processors_are_counted_by_what_the_system_says(monkeypatch: pytest.Monk
 
 
 def test_the_sentence_is_a_mistake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from core.lock import locked
+    from core.runs.lock import locked
 
     monkeypatch.setitem(sys.modules, "fcntl", None)
     with pytest.raises(Mistake, match="Linux or macOS"), locked(tmp_path / "lock", "run"):

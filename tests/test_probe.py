@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import probe as module
-from core.errors import Mistake
-from core.probe import (
+from core.analysis import probe as module
+from core.analysis.probe import (
     BY_DOCUMENT,
     BY_SAMPLE,
     SAMPLES,
@@ -21,7 +20,8 @@ from core.probe import (
     mistakes_within_groups,
     probe,
 )
-from core.shape import ModelShape
+from core.errors import Mistake
+from core.model.shape import ModelShape
 
 pytestmark = pytest.mark.filterwarnings("error")  # a warning of numpy in ordinary use is a bug
 few = settings(max_examples=40, deadline=None, derandomize=True)

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.auc import Histograms
-from core.profiles import Profiles, profiles
-from core.roles import RULES, Evidence, Verdict, verdict
-from core.similarity import own as similarity_to_own
-from core.similarity import similarity
-from core.slices import HEADS, RANDOM, cut
+from core.analysis.auc import Histograms
+from core.analysis.profiles import Profiles, profiles
+from core.analysis.roles import RULES, Evidence, Verdict, verdict
+from core.analysis.similarity import own as similarity_to_own
+from core.analysis.similarity import similarity
+from core.model.slices import HEADS, RANDOM, cut
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 

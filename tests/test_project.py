@@ -18,12 +18,12 @@ import pytest
 
 from benchmarks.synthetic import write_run
 from core.errors import Mistake
-from core.results import read_analysis, read_map, read_placer
-from core.schema import MAP
-from core.shape import ModelShape
-from core.store import Run
-from core.stratify import stratified
-from core.tsne import Fitted, MapConfig, fit
+from core.maps.stratify import stratified
+from core.maps.tsne import Fitted, MapConfig, fit
+from core.model.shape import ModelShape
+from core.runs.results import read_analysis, read_map, read_placer
+from core.runs.run import Run
+from core.runs.schema import MAP
 from precompute import project, project_map
 from precompute.progress import Report
 from precompute.project_config import ProjectConfig

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from core.head_index import HeadIndex
-from core.judge import Asked, Judge
-from core.pruning import Curve, backward, curve, enough, halves, importance, mask, random_band
-from core.retrieval import WAYS, Heads, Seen, rank
-from core.votes import Say
+from core.retrieval.head_index import HeadIndex
+from core.retrieval.judge import Asked, Judge
+from core.retrieval.pruning import Curve, backward, curve, enough, halves, importance, mask, random_band
+from core.retrieval.votes import Say
+from core.retrieval.ways import WAYS, Heads, Seen, rank
 
 HEADS, CARRIERS, DIM, DOCS, QUERIES = 32, (3, 8, 13, 21, 30), 8, 400, 80
 

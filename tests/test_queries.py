@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from core.errors import Mistake
-from core.queries import Query, read_queries
+from core.retrieval.queries import Query, read_queries
 
 IDS = ["a", "b", "7"]
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from benchmarks.extract import demo_texts, peer
-from core.embedder import Embedded, Embedder, EmbedderConfig
-from core.stages import split_heads
+from core.model.embedder import Embedded, Embedder, EmbedderConfig
+from core.model.stages import split_heads
 
 pytestmark = pytest.mark.slow
 MODELS = ("all-MiniLM-L6-v2", "SmolLM2-135M")
@@ -143,7 +143,7 @@ def test_a_batch_that_does_not_fit_is_halved_and_the_next_ones_are_no_larger(mon
 
 
 def test_smollm2_is_converted_once_and_found_again(tmp_path: Path) -> None:
-    from core.locate import default_models_dir, locate
+    from core.model.locate import default_models_dir, locate
 
     first = locate("SmolLM2-135M", default_models_dir())
     stamp = (first.folder / "model.safetensors").stat().st_mtime_ns

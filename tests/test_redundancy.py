@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.redundancy import FOLDS, Moments, Redundancy, cluster_order, group_comparison
-from core.shape import ModelShape
+from core.analysis.redundancy import FOLDS, Moments, Redundancy, cluster_order, group_comparison
+from core.model.shape import ModelShape
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -15,18 +15,18 @@ from conftest import Outcome
 from s3_server import S3Server
 
 from benchmarks.synthetic import write_run
-from core import lease
-from core.draft import Draft
-from core.embedder import Embedder, EmbedderConfig
 from core.errors import Mistake
-from core.lease import Lease
-from core.mirror import Mirror
-from core.mirrors import cache_at, mirror_at
-from core.remote_errors import RemoteMistake, sentence
-from core.remote_store import PROBE
+from core.model.embedder import Embedder, EmbedderConfig
+from core.model.shape import ModelShape
+from core.remote import lease
+from core.remote.errors import RemoteMistake, sentence
+from core.remote.lease import Lease
+from core.remote.mirror import Mirror
+from core.remote.mirrors import cache_at, mirror_at
+from core.remote.objects import PROBE
+from core.runs.draft import Draft
+from core.runs.run import Run, open_run, run_names
 from core.settings import is_read_only, read_settings
-from core.shape import ModelShape
-from core.store import Run, open_run, run_names
 from precompute import embed
 from precompute.embed import EmbedConfig
 
@@ -170,8 +170,8 @@ def test_an_upload_that_is_dropped_midway_leaves_nothing_and_the_next_start_goes
 _UPLOAD = """
 import sys
 from pathlib import Path
-from core.files import replacing
-from core.mirrors import cache_at
+from core.runs.files import replacing
+from core.remote.mirrors import cache_at
 cache = cache_at(sys.argv[1], Path(sys.argv[2]))
 with replacing(cache / "run" / "documents.parquet") as temporary:
     temporary.write_bytes(bytes(30_000_000))

@@ -17,12 +17,12 @@ from conftest import page_at
 from s3_server import S3Server
 
 from benchmarks.synthetic import PlantedTopics, write_run
-from core import breaker, mirror, mirrors
 from core.errors import Mistake
-from core.mirrors import cache_at, for_readers, mirror_at
-from core.remote_errors import NoAnswer
-from core.shape import ModelShape
-from core.store import Run, fetched_by, open_run, run_names, trouble_at
+from core.model.shape import ModelShape
+from core.remote import breaker, mirror, mirrors
+from core.remote.errors import NoAnswer
+from core.remote.mirrors import cache_at, for_readers, mirror_at
+from core.runs.run import Run, fetched_by, open_run, run_names, trouble_at
 from precompute import analyse
 
 SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)

@@ -18,14 +18,14 @@ import pytest
 from conftest import page_at
 
 from benchmarks.synthetic import PlantedTopics, write_run
-from core import draft as core_draft
-from core import exchange
-from core.draft import Draft, copied, drafts, is_being_renewed, publish
-from core.embedder import Embedder, EmbedderConfig
-from core.report import read_tables
-from core.shape import ModelShape
-from core.store import Run, run_names
-from core.verify import verify
+from core.analysis.report import read_tables
+from core.model.embedder import Embedder, EmbedderConfig
+from core.model.shape import ModelShape
+from core.runs import draft as core_draft
+from core.runs import replace as exchange
+from core.runs.draft import Draft, copied, drafts, is_being_renewed, publish
+from core.runs.run import Run, run_names
+from core.runs.verify import verify
 from precompute import analyse, embed, label, project
 from precompute.embed import EmbedConfig
 from precompute.fingerprint import part_digest

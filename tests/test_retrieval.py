@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from core.errors import Mistake
-from core.head_index import HeadIndex
-from core.retrieval import DEPTH, WAYS, Heads, Seen, rank
-from core.votes import Say
+from core.retrieval.head_index import HeadIndex
+from core.retrieval.votes import Say
+from core.retrieval.ways import DEPTH, WAYS, Heads, Seen, rank
 
 
 def corpus(seed: int, docs: int, heads: int, dim: int) -> np.ndarray:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from core.retrieval_metrics import METRICS, Answers, measured
+from core.retrieval.metrics import METRICS, Answers, measured
 
 NAMES = list(METRICS)
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.query_set import read_query_set
-from core.results import read_analysis
-from core.retrieval_metrics import METRICS
-from core.retrieval_study import CHANCE, KS, ways_at
-from core.store import Run
-from core.verify import verify
+from core.retrieval.metrics import METRICS
+from core.retrieval.query_set import read_query_set
+from core.retrieval.study import CHANCE, KS, ways_at
+from core.runs.results import read_analysis
+from core.runs.run import Run
+from core.runs.verify import verify
 from precompute import retrieve
 from precompute.fingerprint import part_digest
 from precompute.retrieve import RetrieveConfig

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core import parquet, row_lookup
 from core.errors import Mistake
-from core.row_lookup import RowLookup
+from core.runs import parquet, row_lookup
+from core.runs.row_lookup import RowLookup
 
 SCHEMA = pa.schema([pa.field("doc", pa.int32(), nullable=False), pa.field("text", pa.string(), nullable=False)])
 

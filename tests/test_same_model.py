@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.embedder import EmbedderConfig
 from core.errors import Mistake
-from core.manifest import Manifest
-from core.same_model import Whereabouts, make_available, run_model
-from core.store import Run
+from core.model.embedder import EmbedderConfig
+from core.model.same_model import Whereabouts, make_available, run_model
+from core.runs.manifest import Manifest
+from core.runs.run import Run
 from precompute.embed import EmbedConfig
 from precompute.embed import run as embed
 

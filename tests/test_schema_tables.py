@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from core.schema import ANALYSIS, MADE_BY
-from core.sound import LAYOUTS
+from core.runs.schema import ANALYSIS, MADE_BY
+from core.runs.table_checks import LAYOUTS
 
 
 def test_every_table_is_made_by_one_step_and_has_its_rows_checked() -> None:

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from benchmarks.synthetic import write_run
-from core.results import Preview, map_lookup, read_preview
-from core.shape import ModelShape
-from core.store import Run
-from core.text_index import find
-from core.verify import verify
+from core.model.shape import ModelShape
+from core.runs.results import Preview, map_lookup, read_preview
+from core.runs.run import Run
+from core.runs.verify import verify
+from core.search.index import find
 from precompute.fingerprint import part_digest
 from precompute.project import run as project
 from precompute.project_config import ProjectConfig

@@ -15,17 +15,17 @@ import pytest
 from conftest import Outcome
 
 from benchmarks.synthetic import PlantedTopics, write_run
-from core.draft import drafts
-from core.embedder import EmbedderConfig
 from core.errors import Mistake
-from core.manifest import Manifest
-from core.mirrors import mirror_at
-from core.query_set import QuerySet
-from core.results import read_map, read_placer
-from core.shape import ModelShape
-from core.store import Run, write_table
-from core.tasks import pose_query_set
-from core.verify import verify
+from core.model.embedder import EmbedderConfig
+from core.model.shape import ModelShape
+from core.remote.mirrors import mirror_at
+from core.retrieval.query_set import QuerySet
+from core.retrieval.tasks import pose_query_set
+from core.runs.draft import drafts
+from core.runs.manifest import Manifest
+from core.runs.results import read_map, read_placer
+from core.runs.run import Run, write_table
+from core.runs.verify import verify
 from precompute import analyse, embed, label, project, retrieve, slim
 from precompute.analyse import AnalyseConfig
 from precompute.fingerprint import part_digest

@@ -17,9 +17,9 @@ import pytest
 from conftest import page_at
 from streamlit.testing.v1 import AppTest
 
-from core.embedder import EmbedderConfig
-from core.neighbours import nearest
-from core.store import Run
+from core.model.embedder import EmbedderConfig
+from core.retrieval.nearest import nearest
+from core.runs.run import Run
 from pages.shared import embedding
 from precompute import analyse, attention, layers, project, retrieve
 from precompute import slim as step

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import bootstrap
-from core.auc import Auc, Histograms, auc
-from core.bootstrap import (
+from core.analysis import bootstrap
+from core.analysis.auc import Auc, Histograms, auc
+from core.analysis.bootstrap import (
     RESAMPLES,
     folded,
     groups_of,
@@ -20,9 +20,9 @@ from core.bootstrap import (
     resamples,
     shares,
 )
+from core.analysis.similarity import POOLINGS, own, pooled, refuse_not_finite, similarity, unit
 from core.errors import Mistake
-from core.similarity import POOLINGS, own, pooled, refuse_not_finite, similarity, unit
-from core.slices import HEADS, RANDOM, cut, permutation
+from core.model.slices import HEADS, RANDOM, cut, permutation
 
 pytestmark = pytest.mark.filterwarnings("error")  # a warning of numpy in ordinary use is a bug
 few = settings(max_examples=40, deadline=None, derandomize=True)

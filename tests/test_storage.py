@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from conftest import HUGE, Outcome
 
-from core.embedder import EmbedderConfig
 from core.errors import Mistake
-from core.quantised import quantise
-from core.shape import ModelShape
-from core.store import Run, digest_of, write_part
-from core.stored import check_stages, left_out, stages_said
-from core.tokens import Tokens
-from core.verify import verify
+from core.model.embedder import EmbedderConfig
+from core.model.shape import ModelShape
+from core.model.tokens import Tokens
+from core.runs.describe import check_stages, left_out, stages_said
+from core.runs.int8 import quantise
+from core.runs.run import Run, digest_of, write_part
+from core.runs.verify import verify
 from precompute import part
 from precompute.embed import EmbedConfig, run
 from precompute.fingerprint import part_digest

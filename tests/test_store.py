@@ -18,12 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import Mistake
-from core.files import check_run_name, remove_leftovers, replacing
-from core.manifest import Manifest, Step
-from core.precision import fits_float16
-from core.schema import DIGEST, documents_schema, heads_schema
-from core.shape import ModelShape
-from core.store import (
+from core.model.shape import ModelShape
+from core.runs.files import check_run_name, remove_leftovers, replacing
+from core.runs.float16 import fits_float16
+from core.runs.manifest import Manifest, Step
+from core.runs.run import (
     Run,
     default_cache,
     digest_of,
@@ -33,8 +32,9 @@ from core.store import (
     write_part,
     write_table,
 )
-from core.verify import verify
-from core.widen import widen_parts
+from core.runs.schema import DIGEST, documents_schema, heads_schema
+from core.runs.verify import verify
+from core.runs.widening import widen_parts
 from precompute.fingerprint import part_digest
 
 SHAPE = ModelShape(layers=3, heads=2, kv_heads=1, hidden=6, head_dim=2)  # stage 1 is 4 wide, stages 2 and 3 are 6
@@ -535,7 +535,7 @@ def test_a_half_part_has_no_digest(run: Run) -> None:
 HOLD = """
 import sys
 from pathlib import Path
-from core.store import Run
+from core.runs.run import Run
 with Run(Path(sys.argv[1]), "run").lock():
     print("locked", flush=True)
     sys.stdin.readline()

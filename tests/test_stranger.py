@@ -15,14 +15,14 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import page_at
 
-from core.embedder import Embedder, EmbedderConfig
 from core.errors import Mistake
-from core.locate import locate
-from core.manifest import Manifest
-from core.results import read_mismatches, read_topics
-from core.same_model import Whereabouts, run_model
-from core.store import Run
-from core.tasks import QUERY_SET, SAME_TOPIC, TOPIC_MATCH
+from core.model.embedder import Embedder, EmbedderConfig
+from core.model.locate import locate
+from core.model.same_model import Whereabouts, run_model
+from core.retrieval.tasks import QUERY_SET, SAME_TOPIC, TOPIC_MATCH
+from core.runs.manifest import Manifest
+from core.runs.results import read_mismatches, read_topics
+from core.runs.run import Run
 from pages.shared.data import RunState, head_index
 from pages.use.retrieval_lab_data import judge
 

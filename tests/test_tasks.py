@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.head_index import HeadIndex
-from core.judge import Judge
-from core.retrieval_metrics import METRICS
-from core.tasks import (
+from core.retrieval.head_index import HeadIndex
+from core.retrieval.judge import Judge
+from core.retrieval.metrics import METRICS
+from core.retrieval.tasks import (
     Posed,
     ask,
     pose_same_topic,

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core import text_beginnings
-from core.text_beginnings import Branch, branches, pieces
-from core.text_index import build, find
+from core.search import beginnings as text_beginnings
+from core.search.beginnings import Branch, branches, pieces
+from core.search.index import build, find
 
 WORDS = [("at", 90), ("the", 50), ("theatre", 1), ("their", 30), ("them", 4), ("then", 3), ("thin", 2), ("zoo", 9)]
 

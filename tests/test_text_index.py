@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core import text_index
 from core.errors import Mistake
-from core.text_index import build, find, index_digest, problem, query_of
+from core.search import index as text_index
+from core.search.index import build, find, index_digest, problem, query_of
 
 TEXTS = [
     ("The Harbour", "Ships unload cement at dawn. state-of-the-art cranes"),  # 0

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from core.batches import batches, pad
 from core.errors import Mistake
-from core.pooling import POOLINGS, Pool, check_pooling
-from core.tokens import Tokens
+from core.model.batches import batches, pad
+from core.model.pooling import POOLINGS, Pool, check_pooling
+from core.model.tokens import Tokens
 
 quick = settings(deadline=None, derandomize=True, max_examples=60)
 

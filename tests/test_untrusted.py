@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import Mistake
-from core.parquet import read_columns
-from core.schema import heads_schema
-from core.store import Run, open_run, run_names
+from core.runs.parquet import read_columns
+from core.runs.run import Run, open_run, run_names
+from core.runs.schema import heads_schema
 from core.terminal import printable, printable_json
 from pages.shared.csv_cells import defused
 from pages.shared.show import cells

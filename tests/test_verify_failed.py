@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.synthetic import EMBEDDED, write_run
-from core.schema import FAILED
-from core.shape import ModelShape
-from core.store import Run, write_table
-from core.verify import verify
+from core.model.shape import ModelShape
+from core.runs.run import Run, write_table
+from core.runs.schema import FAILED
+from core.runs.verify import verify
 from precompute.fingerprint import part_digest
 
 SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from core.head_index import HeadIndex, largest_in_rows, nearest_by_head
-from core.neighbours import cosines
-from core.votes import DEPTH, Say, vote
+from core.retrieval.head_index import HeadIndex, largest_in_rows, nearest_by_head
+from core.retrieval.nearest import cosines
+from core.retrieval.votes import DEPTH, Say, vote
 
 # Two heads of two dimensions, three documents. Head 1: lengths 1, 1, 2; cosines 0, 1, 0. Head 2: lengths 5, 5, 5;
 # cosines -1, 0, 0.

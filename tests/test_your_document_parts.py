@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pytest
 
-from core.attended import Attended, Piece
-from core.document_profile import Profile, Ranks, consensus
+from core.analysis.document_profile import Profile, Ranks, consensus
+from core.model.attended import Attended, Piece
 from core.uploads import MAX_CHARACTERS
 from pages.shared.csv_cells import defused
 from pages.use.your_document_drafts import EXAMPLE, MOST, PASTED, Drafts

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from core.by_topic import ByTopic, by_topic
-from core.report import Row, Tables, mean_redundancy
-from core.roles import RULES
-from core.slices import HEADS
-from core.stages import STAGES
+from core.analysis.by_topic import ByTopic, by_topic
+from core.analysis.report import Row, Tables, mean_redundancy
+from core.analysis.roles import RULES
+from core.model.slices import HEADS
+from core.model.stages import STAGES
 from pages.explore.head_profile_figures import GRID, bars
 from pages.explore.head_profile_parts import LINKED, Shown, evidence
 from pages.shared import show

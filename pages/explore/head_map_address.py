@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from core.stages import STAGES
+from core.model.stages import STAGES
 from pages.shared.components.map_data import read_area
 from pages.shared.head_choice import parse_heads
 from pages.shared.url import choice_to_url

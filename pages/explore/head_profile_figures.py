@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from core.by_topic import ByTopic
+from core.analysis.by_topic import ByTopic
 from pages.shared.figures import DIVERGING, GROUND, INK, template
 from pages.shared.text import drawn, safe, shortened
 

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import streamlit as st
 
-from core.by_topic import by_topic
-from core.head_index import largest
-from core.report import Row, Tables
-from core.roles import RULES, Evidence
-from core.slices import HEADS
+from core.analysis.by_topic import by_topic
+from core.analysis.report import Row, Tables
+from core.analysis.roles import RULES, Evidence
+from core.model.slices import HEADS
+from core.retrieval.head_index import largest
 from pages.explore.head_profile_figures import GRID, MOST, gaps_figure
 from pages.shared import show
 from pages.shared.attention import evidence_of, types_here

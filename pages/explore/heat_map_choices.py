@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from core.heatmap import PER_TOPIC, frequent_topics
+from core.analysis.heat_map import PER_TOPIC, frequent_topics
 from pages.shared.controls import choose_stage
 from pages.shared.data import RunState, labels, topics
 from pages.shared.glossary import why

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import streamlit as st
 
-from core.report import Row
-from core.stages import STAGES
+from core.analysis.report import Row
+from core.model.stages import STAGES
 from pages.explore.heat_map_choices import NO_TOPIC, View, row_name
 from pages.explore.heat_map_figures import similarity_figure
 from pages.shared.cards import Card, cards, open_card

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from core.stages import STAGES
+from core.model.stages import STAGES
 from pages.shared.figures import ACCENT, DIVERGING, template
 
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
 
-from core.heatmap import HeatMap, heat_map
-from core.stages import STAGES
+from core.analysis.heat_map import HeatMap, heat_map
+from core.model.stages import STAGES
 from pages.explore.heat_map_choices import NO_TOPIC, View, row_name
 from pages.explore.heat_map_figures import colour_limit
 from pages.shared.components.heatmap import Look, Panel, Pick, Sheet, canvas_heat_map, read_pick

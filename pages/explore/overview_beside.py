@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from core.probe import BY_DOCUMENT
-from core.report import Row, Tables
-from core.slices import HEADS
-from core.stages import STAGES
-from core.stored import stored
+from core.analysis.probe import BY_DOCUMENT
+from core.analysis.report import Row, Tables
+from core.model.slices import HEADS
+from core.model.stages import STAGES
+from core.runs.describe import stored
 from pages.explore.overview_report import small_maps
 from pages.shared.beside import other_run
 from pages.shared.data import RunState, tables

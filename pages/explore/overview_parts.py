@@ -7,12 +7,12 @@ from collections.abc import Mapping
 import pyarrow as pa
 import streamlit as st
 
+from core.analysis.labels import label_facts
+from core.analysis.report import Row
 from core.errors import Mistake
-from core.labels import label_facts
-from core.neighbours import Neighbours
-from core.report import Row
-from core.row_lookup import RowLookup
-from core.stored import precision, stored
+from core.retrieval.nearest import Neighbours
+from core.runs.describe import precision, stored
+from core.runs.row_lookup import RowLookup
 from pages.shared.cards import Card, cards, open_card
 from pages.shared.controls import choose_document, choose_head, choose_stage
 from pages.shared.data import RunState, document_vectors, documents, neighbours, row_of, runs, vector_docs

@@ -6,12 +6,12 @@ from typing import Any
 
 import streamlit as st
 
-from core import study
-from core.probe import BY_DOCUMENT, BY_SAMPLE
-from core.report import Tables
-from core.slices import HEADS, RANDOM
-from core.stages import STAGES
-from core.topic_match import WITHIN
+from core.analysis import study
+from core.analysis.probe import BY_DOCUMENT, BY_SAMPLE
+from core.analysis.report import Tables
+from core.analysis.topic_match import WITHIN
+from core.model.slices import HEADS, RANDOM
+from core.model.stages import STAGES
 from pages.explore.stages_drawn import stages_drawing
 from pages.shared.circular import circular_mark, circular_notice
 from pages.shared.data import RunState, preview, tables

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from core.model.shape import ModelShape
 from core.palette import head_colours
-from core.shape import ModelShape
 
 _STYLE = """
 <style>

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from core.attention_measures import OFFSETS
-from core.attention_types import Evidence, because
-from core.report import Row
-from core.results import read_analysis
-from core.store import Run
+from core.analysis.attention_measures import OFFSETS
+from core.analysis.attention_types import Evidence, because
+from core.analysis.report import Row
+from core.runs.results import read_analysis
+from core.runs.run import Run
 from pages.shared.data import RunState
 from pages.shared.steady import ATTENTION, steady
 from pages.shared.text import plain

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from core.mirrors import shown
+from core.remote.mirrors import shown
 from pages.shared.log import Clock, event
 from pages.shared.metrics import count
 from pages.shared.visit import note

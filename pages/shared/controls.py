@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from core.manifest import Manifest
-from core.stages import STAGES
-from core.stored import left_out, stages_said
-from core.text_index import Found
+from core.model.stages import STAGES
+from core.runs.describe import left_out, stages_said
+from core.runs.manifest import Manifest
+from core.search.index import Found
 from pages.shared.data import RunState, documents, search
 from pages.shared.text import shortened
 from pages.shared.url import choice_from_url, choice_to_url

@@ -12,15 +12,16 @@ import numpy as np
 import pyarrow as pa
 import streamlit as st
 
+from core.analysis.labels import Compared, Labels, compare, kept_labels, kept_sources
+from core.analysis.merging import topic_similarity
+from core.analysis.report import Tables, read_tables
 from core.errors import Mistake
-from core.head_index import HeadIndex
-from core.labels import Compared, Labels, compare, kept_labels, kept_sources
-from core.manifest import Manifest
-from core.merging import topic_similarity
-from core.mirrors import for_readers
-from core.neighbours import Neighbours, nearest_by
-from core.report import Tables, read_tables
-from core.results import (
+from core.model.stages import split_heads
+from core.remote.mirrors import for_readers
+from core.retrieval.head_index import HeadIndex
+from core.retrieval.nearest import Neighbours, nearest_by
+from core.runs.manifest import Manifest
+from core.runs.results import (
     Preview,
     Topics,
     label_codes,
@@ -31,11 +32,10 @@ from core.results import (
     read_topics,
     similarity_lookup,
 )
-from core.row_lookup import RowLookup
-from core.stages import split_heads
-from core.store import Run, default_cache, open_run, row_among, run_names
-from core.text_index import Found, find
-from core.text_scan import scan
+from core.runs.row_lookup import RowLookup
+from core.runs.run import Run, default_cache, open_run, row_among, run_names
+from core.search.index import Found, find
+from core.search.scan import scan
 from pages.shared.steady import ATTENTION, DOCUMENTS, FIGURES, RETRIEVAL, SEARCH, VECTORS, steady, version_of
 
 MOST_VECTORS = 2 * 2**30

@@ -14,12 +14,12 @@ from weakref import WeakSet
 import numpy as np
 import streamlit as st
 
-from core.attended import Attended, Matrix
-from core.chunks import Chunk, Reach, chunks, reach
 from core.errors import Mistake
-from core.manifest import Manifest
+from core.model.attended import Attended, Matrix
+from core.model.chunks import Chunk, Reach, chunks, reach
+from core.model.stages import split_heads
+from core.runs.manifest import Manifest
 from core.settings import setting
-from core.stages import split_heads
 from pages.shared.data import RunState
 from pages.shared.log import Clock, event
 from pages.shared.metrics import count, observe
@@ -29,7 +29,7 @@ from pages.shared.text import plain
 from pages.shared.visit import note_problem, session_id
 
 if TYPE_CHECKING:
-    from core.embedder import Embedder
+    from core.model.embedder import Embedder
 
 SECONDS = 120.0
 """A document's time limit, from when the model is loaded and it is its turn."""
@@ -69,7 +69,7 @@ class Office:
         kept = ("revision", "layer", "pooling", "prompt", "query_prompt", "max_tokens", "dtype")
         key = repr([record.get(name) for name in kept])
         if key not in self.models:
-            from core.same_model import Whereabouts, run_model
+            from core.model.same_model import Whereabouts, run_model
 
             ticket.check(f"Loading the model {record['name']} …")
             found = run_model(manifest, Whereabouts(device=setting("HEADSCOPE_DEVICE"), fetch=False))

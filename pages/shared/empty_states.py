@@ -8,11 +8,11 @@ from typing import TypeGuard
 import streamlit as st
 
 from core.errors import Mistake
-from core.manifest import Manifest
+from core.model.stages import STAGES
+from core.runs.describe import brings_stages, left_out, sampled, stages_said
+from core.runs.manifest import Manifest
+from core.runs.run import Run, trouble_at
 from core.settings import is_read_only, read_settings
-from core.stages import STAGES
-from core.store import Run, trouble_at
-from core.stored import brings_stages, left_out, sampled, stages_said
 from pages.shared.build import current_build, start_build
 from pages.shared.data import RunState, cache_folder
 from pages.shared.problem import show_problem

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.findings import Finding, findings
-from core.report import Tables, topic_merges
-from core.store import Run
+from core.analysis.findings import Finding, findings
+from core.analysis.report import Tables, topic_merges
+from core.runs.run import Run
 from pages.shared.data import RunState, tables
 from pages.shared.steady import FIGURES, steady
 from pages.shared.text import plain, safe, shortened

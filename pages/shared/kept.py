@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.stored import sampled
+from core.runs.describe import sampled
 from pages.shared.data import RunState
 
 

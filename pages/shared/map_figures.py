@@ -8,9 +8,9 @@ import numpy as np
 import plotly.graph_objects as go
 import pyarrow as pa
 
+from core.model.shape import ModelShape
+from core.model.stages import STAGES
 from core.palette import head_colours
-from core.shape import ModelShape
-from core.stages import STAGES
 from pages.shared.figures import INK, QUIET, template
 
 _MOST_POINTS = 2_500

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from core.errors import Mistake
-from core.store import Run
+from core.runs.run import Run
 from pages.shared.problem import show_problem
 
 Given = ParamSpec("Given")

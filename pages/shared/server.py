@@ -16,9 +16,9 @@ from streamlit import config, runtime
 
 from core import VERSION
 from core.errors import Mistake
-from core.mirrors import for_readers, shown
+from core.remote.mirrors import for_readers, shown
+from core.runs.run import default_cache, run_names
 from core.settings import Settings, is_read_only, read_settings, unknown_settings
-from core.store import default_cache, run_names
 from pages.shared.access import find_gate
 from pages.shared.build import stop_builds
 from pages.shared.embedding import office

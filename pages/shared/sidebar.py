@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.draft import is_being_renewed
-from core.presets import PRESETS
+from core.model.presets import PRESETS
+from core.runs.draft import is_being_renewed
+from core.runs.run import fetched_by, trouble_at
 from core.settings import setting
-from core.store import fetched_by, trouble_at
 from pages.shared.components.copy_link import copy_link
 from pages.shared.data import RunState, cache_folder, runs
 from pages.shared.text import plain

@@ -7,8 +7,8 @@ from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
 from core.errors import Mistake
-from core.manifest import Manifest
-from core.store import Run
+from core.runs.manifest import Manifest
+from core.runs.run import Run
 
 Given = ParamSpec("Given")
 Read = TypeVar("Read")

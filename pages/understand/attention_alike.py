@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 import streamlit as st
 
-from core.attention_roles import Head, Meeting, meeting
-from core.attention_types import MIXED, TYPES, sentence
-from core.report import Row
-from core.roles import RULES as ROLES
-from core.slices import HEADS
+from core.analysis.attention_roles import Head, Meeting, meeting
+from core.analysis.attention_types import MIXED, TYPES, sentence
+from core.analysis.report import Row
+from core.analysis.roles import RULES as ROLES
+from core.model.slices import HEADS
 from pages.explore.head_profile_figures import GRID
 from pages.shared import show
 from pages.shared.attention import attention_patterns, attention_rows, evidence_of, types_here

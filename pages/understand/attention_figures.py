@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from core.attention_measures import FARTHEST, OFFSETS
+from core.analysis.attention_measures import FARTHEST, OFFSETS
 from pages.shared.figures import GROUND, INK, QUIET, SEQUENTIAL, SERIES, template
 from pages.shared.text import drawn, safe, shortened
 

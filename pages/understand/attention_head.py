@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import streamlit as st
 
-from core.attention_measures import OFFSETS
-from core.attention_types import sentence
-from core.report import Row
+from core.analysis.attention_measures import OFFSETS
+from core.analysis.attention_types import sentence
+from core.analysis.report import Row
 from pages.shared import show
 from pages.shared.attention import attention_patterns, evidence_of
 from pages.shared.figure_table import figure_table, interval, number

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 import streamlit as st
 
-from core.attention_types import TYPES
-from core.report import Row
-from core.shape import ModelShape
+from core.analysis.attention_types import TYPES
+from core.analysis.report import Row
+from core.model.shape import ModelShape
 from pages.shared import show
 from pages.shared.attention import COLOURS, LETTERS, attention_rows, evidence_of
 from pages.shared.components.layer_grid import Cell, Grid, Kinds, Place, layer_grid

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
 
+from core.analysis.layer_measures import MEASURES
+from core.analysis.report import Row
 from core.errors import Mistake
-from core.layer_measures import MEASURES
-from core.manifest import Manifest
-from core.report import Row
-from core.results import read_analysis
-from core.store import Run
+from core.runs.manifest import Manifest
+from core.runs.results import read_analysis
+from core.runs.run import Run
 from pages.shared.data import RunState
 from pages.shared.steady import LAYERS, steady, version_of
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from core.layer_measures import BETWEEN_GROUPS, FULL, MEASURES, WITHIN_GROUP
-from core.report import Row
-from core.shape import ModelShape
-from core.slices import HEADS, RANDOM
+from core.analysis.layer_measures import BETWEEN_GROUPS, FULL, MEASURES, WITHIN_GROUP
+from core.analysis.report import Row
+from core.model.shape import ModelShape
+from core.model.slices import HEADS, RANDOM
 from pages.shared.components.layer_grid import Cell, Grid, Scale
 from pages.shared.figures import DIVERGING, INK, QUIET, SEQUENTIAL, SERIES, template
 from pages.understand.layers_data import View

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import streamlit as st
 
-from core.by_topic import ByTopic
-from core.layer_measures import LEAST, MEASURES, MOST
-from core.report import Row
+from core.analysis.by_topic import ByTopic
+from core.analysis.layer_measures import LEAST, MEASURES, MOST
+from core.analysis.report import Row
 from pages.explore.head_profile_figures import GRID, gaps_figure
 from pages.explore.head_profile_figures import MOST as MOST_TOPICS
 from pages.shared import show

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from core import study
-from core.probe import BY_DOCUMENT, BY_SAMPLE
-from core.report import Tables
-from core.shape import ModelShape
-from core.slices import HEADS, RANDOM
-from core.stages import STAGES
+from core.analysis import study
+from core.analysis.probe import BY_DOCUMENT, BY_SAMPLE
+from core.analysis.report import Tables
+from core.model.shape import ModelShape
+from core.model.slices import HEADS, RANDOM
+from core.model.stages import STAGES
 from pages.shared.figures import INK, QUIET, SEQUENTIAL, SERIES, template
 
 _SERIES = (

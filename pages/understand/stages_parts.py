@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
 
-from core.probe import BY_DOCUMENT, SPLITS, mistakes_within_groups
-from core.slices import HEADS
+from core.analysis.probe import BY_DOCUMENT, SPLITS, mistakes_within_groups
+from core.model.slices import HEADS
 from pages.shared.controls import choose_document, choose_stage
 from pages.shared.data import RunState, analysis, places, preview, tables
 from pages.shared.empty_states import not_made

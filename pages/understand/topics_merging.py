@@ -8,11 +8,11 @@ from itertools import combinations
 import numpy as np
 import streamlit as st
 
-from core.merging import STUDY_GROUPS, suggest_merges, topic_similarity
-from core.report import TopicMerges, topic_merges
-from core.results import read_topics
-from core.store import Run
-from core.topics import merged_into
+from core.analysis.merging import STUDY_GROUPS, suggest_merges, topic_similarity
+from core.analysis.report import TopicMerges, topic_merges
+from core.analysis.topics import merged_into
+from core.runs.results import read_topics
+from core.runs.run import Run
 from pages.shared.data import RunState, topic_cosines, topics
 from pages.shared.sections import told
 from pages.shared.steady import FIGURES, steady

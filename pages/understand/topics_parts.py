@@ -10,12 +10,12 @@ import plotly.graph_objects as go
 import pyarrow as pa
 import streamlit as st
 
-from core import study
-from core.redundancy import cluster_order
-from core.report import Row
-from core.similarity import POOLINGS
-from core.slices import HEADS
-from core.topic_match import WITHIN
+from core.analysis import study
+from core.analysis.redundancy import cluster_order
+from core.analysis.report import Row
+from core.analysis.similarity import POOLINGS
+from core.analysis.topic_match import WITHIN
+from core.model.slices import HEADS
 from pages.shared.circular import circular_notice
 from pages.shared.data import RunState, tables, topic_cosines, topics
 from pages.shared.empty_states import no_labels

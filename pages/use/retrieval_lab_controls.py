@@ -8,16 +8,16 @@ import numpy as np
 import pyarrow.compute as pc
 import streamlit as st
 
+from core.analysis.roles import RULES
+from core.model.shape import ModelShape
+from core.model.slices import HEADS
+from core.model.stages import STAGES
 from core.palette import head_colours
-from core.query_set import QuerySet
-from core.retrieval import WAYS
-from core.retrieval_study import ways_at
-from core.roles import RULES
-from core.shape import ModelShape
-from core.slices import HEADS
-from core.stages import STAGES
-from core.store import Run
-from core.tasks import TASKS
+from core.retrieval.query_set import QuerySet
+from core.retrieval.study import ways_at
+from core.retrieval.tasks import TASKS
+from core.retrieval.ways import WAYS
+from core.runs.run import Run
 from pages.shared.components.head_desk import Desk, head_desk
 from pages.shared.data import RunState, document_vectors, documents, tables, vector_docs
 from pages.shared.embedding import asked

@@ -8,15 +8,12 @@ import numpy as np
 import pyarrow as pa
 import streamlit as st
 
+from core.analysis.report import Row
 from core.errors import Mistake
-from core.head_index import HeadIndex
-from core.judge import Asked, Judge
-from core.query_set import QuerySet, read_query_set
-from core.report import Row
-from core.results import label_codes, own_codes, read_analysis, read_topics
-from core.retrieval import Seen
-from core.store import Run
-from core.tasks import (
+from core.retrieval.head_index import HeadIndex
+from core.retrieval.judge import Asked, Judge
+from core.retrieval.query_set import QuerySet, read_query_set
+from core.retrieval.tasks import (
     QUERY_SET,
     SAME_TOPIC,
     TOPIC_MATCH,
@@ -28,6 +25,9 @@ from core.tasks import (
     same_topic_queries,
     topic_match_queries,
 )
+from core.retrieval.ways import Seen
+from core.runs.results import label_codes, own_codes, read_analysis, read_topics
+from core.runs.run import Run
 from pages.shared.data import RunState, head_index, vector_docs
 from pages.shared.steady import RETRIEVAL, steady
 from pages.use.your_document_corpus import say

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from core.report import Row
-from core.retrieval_study import CHANCE
+from core.analysis.report import Row
+from core.retrieval.study import CHANCE
 from pages.shared.figures import DIVERGING, INK, QUIET, SEQUENTIAL, SERIES, template
 
 _ORDERS = {

@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 import streamlit as st
 
-from core.bootstrap import Interval, ratios
-from core.report import Row
-from core.retrieval import DEPTH
-from core.retrieval_metrics import METRICS
-from core.tasks import TASKS, TOPIC_MATCH
+from core.analysis.bootstrap import Interval, ratios
+from core.analysis.report import Row
+from core.retrieval.metrics import METRICS
+from core.retrieval.tasks import TASKS, TOPIC_MATCH
+from core.retrieval.ways import DEPTH
 from pages.shared.figure_table import figure_table, number
 from pages.shared.glossary import why
 from pages.shared.kept import among

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import streamlit as st
 
-from core.retrieval import WAYS, Heads, Ranking, Seen, rank
-from core.row_lookup import RowLookup
+from core.retrieval.ways import WAYS, Heads, Ranking, Seen, rank
+from core.runs.row_lookup import RowLookup
 from pages.shared.cards import Card, cards
 from pages.shared.data import documents, row_of, vector_docs
 from pages.shared.kept import among

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.retrieval import Heads
+from core.retrieval.ways import Heads
 from pages.shared.data import RunState
 from pages.use.retrieval_lab_controls import Question
 

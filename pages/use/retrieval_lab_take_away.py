@@ -1,4 +1,4 @@
-"""The heads that count, to use elsewhere: a file for core/apply.py, and the corpus's vectors pruned."""
+"""The heads that count, to use elsewhere: a file for core/retrieval/apply.py, and the corpus's vectors pruned."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import streamlit as st
 
-from core.apply import WAYS, Kept, prune
-from core.schema import heads_schema
+from core.retrieval.apply import WAYS, Kept, prune
+from core.runs.schema import heads_schema
 from pages.shared.data import RunState
 from pages.shared.sections import told
 from pages.use.retrieval_lab_shown import Shown
 
 _SNIPPET = """
 import numpy as np
-from apply import prune, read_kept          # core/apply.py: one file, NumPy only
+from apply import prune, read_kept          # core/retrieval/apply.py: one file, NumPy only
 
 kept = read_kept("heads.json")
 docs, query = prune(doc_vectors, kept), prune(query_vectors, kept)   # same model, same stage
@@ -35,8 +35,8 @@ def take_away_section(shown: Shown) -> None:
     st.markdown(
         f"{len(kept.weights)} heads with their weights, for ranking by **{way}**"
         + ("" if way == shown.ways[0] else f" (‘{shown.ways[0]}’ is no product of two vectors)")
-        + ". With `core/apply.py`, which needs nothing but NumPy, vectors of the same model that were made elsewhere "
-        "rank as they do here."
+        + ". With `core/retrieval/apply.py`, which needs nothing but NumPy, vectors of the same model that were made "
+        "elsewhere rank as they do here."
     )
     assert shown.state.manifest is not None
     sampled = shown.state.manifest.is_sampled

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import streamlit as st
 
-from core.document_profile import consensus, profile
-from core.pairs import pair_cosines
+from core.analysis.document_profile import consensus, profile
+from core.retrieval.pairs import pair_cosines
 from pages.shared import show
 from pages.shared.embedding import reading
 from pages.shared.glossary import why

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import streamlit as st
 
-from core.document_profile import Ranks, Yardstick, corpus_mean
-from core.head_index import HeadIndex
-from core.pairs import usual_pairs
-from core.place import Placer
-from core.results import read_placer, read_similarity, read_topics
-from core.similarity import unit
-from core.store import Run
-from core.votes import Say
+from core.analysis.document_profile import Ranks, Yardstick, corpus_mean
+from core.analysis.similarity import unit
+from core.maps.place import Placer
+from core.retrieval.head_index import HeadIndex
+from core.retrieval.pairs import usual_pairs
+from core.retrieval.votes import Say
+from core.runs.results import read_placer, read_similarity, read_topics
+from core.runs.run import Run
 from pages.shared.data import RunState, head_index
 from pages.shared.steady import FIGURES, steady
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from core.document_profile import Ranks
+from core.analysis.document_profile import Ranks
 from pages.explore.heat_map_figures import colour_limit
 from pages.shared.figures import ACCENT, DIVERGING, GROUND, INK, QUIET, SERIES, template
 from pages.shared.text import drawn

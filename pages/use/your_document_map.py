@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 import pyarrow as pa
 import streamlit as st
 
-from core.head_index import largest
+from core.retrieval.head_index import largest
 from pages.shared import show
 from pages.shared.data import head_index, places, preview, vector_docs
 from pages.shared.empty_states import not_made

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import streamlit as st
 
-from core.document_profile import Ranks, profile
+from core.analysis.document_profile import Ranks, profile
 from pages.shared import show
 from pages.shared.empty_states import not_analysed
 from pages.shared.figure_table import figure_table, number

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.attended import Attended
-from core.row_lookup import RowLookup
-from core.stages import STAGES
+from core.model.attended import Attended
+from core.model.stages import STAGES
+from core.runs.row_lookup import RowLookup
 from pages.explore.heat_map_figures import colour_limit, ink_on
 from pages.shared.data import documents
 from pages.shared.figures import DIVERGING

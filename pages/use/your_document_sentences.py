@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from core.document_profile import Consensus, Profile
+from core.analysis.document_profile import Consensus, Profile
 from pages.shared.head_choice import ranges
 from pages.shared.text import shortened
 

@@ -7,16 +7,16 @@ from functools import cached_property
 
 import numpy as np
 
-from core.document_profile import Consensus, Profile, consensus, profile
-from core.head_index import NearestByHead, nearest_by_head
-from core.votes import DEPTH, Ballot, vote
+from core.analysis.document_profile import Consensus, Profile, consensus, profile
+from core.retrieval.head_index import NearestByHead, nearest_by_head
+from core.retrieval.votes import DEPTH, Ballot, vote
 from pages.shared.data import RunState, head_index, topics, vector_docs
 from pages.shared.embedding import Reading
 from pages.use.your_document_corpus import say, yardstick
 
 NEIGHBOURS = 6
 MEASURES: dict[str, str] = {"percentile": "Percentile", "cosine": "Raw cosine"}
-"""What the profile's cells are, and what heads vote by; the same keys as core.document_profile.BY."""
+"""What the profile's cells are, and what heads vote by; the same keys as core.analysis.document_profile.BY."""
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from core.embedder import ModelInfo
 from core.errors import Mistake
+from core.model.embedder import ModelInfo
 from precompute.engines.task import Task
 from precompute.part_spec import Event, PartDone, Tell
 

@@ -13,12 +13,12 @@ import time
 from collections.abc import Callable, Iterator
 
 from core.errors import Mistake
-from core.lease import STALE, is_held, outwait, rank_leased
-from core.locate import ModelFiles
-from core.manifest import Manifest
-from core.mirror import Mirror
-from core.mirrors import mirror_at
-from core.store import Run
+from core.model.locate import ModelFiles
+from core.remote.lease import STALE, is_held, outwait, rank_leased
+from core.remote.mirror import Mirror
+from core.remote.mirrors import mirror_at
+from core.runs.manifest import Manifest
+from core.runs.run import Run
 from precompute.engines.place import Place, place_of
 from precompute.engines.ranks import numbers, on_own_device
 from precompute.engines.task import Task

@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from core.embedder import ModelInfo
 from core.errors import Mistake
+from core.model.embedder import ModelInfo
 from precompute.engines.crew import Dead, Word, make_parts
 from precompute.engines.task import Hands, Task
 from precompute.part_spec import PartDone, PartSpec, Tell

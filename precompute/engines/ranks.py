@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 
-from core.store import Run
+from core.runs.run import Run
 from precompute.engines.place import Place, place_of
 from precompute.engines.task import Task
 from precompute.finishing import done_by_another

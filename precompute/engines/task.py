@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from core.locate import ModelFiles
-from core.store import Run
+from core.model.locate import ModelFiles
+from core.runs.run import Run
 from precompute.part_spec import PartSpec, Tell
 from precompute.reading import Reader
 

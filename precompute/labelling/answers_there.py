@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from core.errors import Mistake
-from core.mirror import Mirror
-from core.mirrors import mirror_at
-from core.remote_errors import RemoteMistake
+from core.remote.errors import RemoteMistake
+from core.remote.mirror import Mirror
+from core.remote.mirrors import mirror_at
 from precompute.labelling.answers import Answers
 
 ANSWERS = "answers.sqlite"

@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
 
+from core.maps.stratify import stratified
+from core.model.stages import STAGES
 from core.palette import activation_colours, group_colours, head_colours, ramp_colours, topic_colours
-from core.results import label_codes, read_map, read_topics
-from core.row_lookup import RowLookup
-from core.stages import STAGES
-from core.store import Run
-from core.stratify import stratified
+from core.runs.results import label_codes, read_map, read_topics
+from core.runs.row_lookup import RowLookup
+from core.runs.run import Run
 from pages.shared.data import RunState, documents, points
 from pages.shared.steady import FIGURES, steady
 from pages.shared.text import shortened

@@ -1,0 +1,1 @@
+"""Arrays in, figures with intervals out; one file per measure."""

@@ -1,0 +1,158 @@
+"""One document against a run's topics: its cosines, where they lie among the corpus's, and what the heads agree on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.analysis.similarity import similarity
+from core.errors import Mistake, listed
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """A corpus's values, sorted, so that a new value's place among them is found quickly."""
+
+    values: np.ndarray
+    """``[…, doc]``, ascending along the last axis; float16, as the corpus's similarities are stored."""
+
+    @classmethod
+    def of(cls, chunks: Iterable[np.ndarray]) -> Ranks:
+        """From ``[doc, …]``, some documents at a time: what core.runs.results.read_similarity gives, or activations."""
+        values = np.concatenate([np.moveaxis(chunk, 0, -1) for chunk in chunks], axis=-1)
+        values = np.ascontiguousarray(values, dtype=np.float16)
+        values.sort(axis=-1)
+        return cls(values)
+
+    def percentile(self, found: np.ndarray) -> np.ndarray:
+        """Where ``found[…]`` lies among the corpus's values, 0 to 100: the share below, and half of the equal ones.
+
+        Rounded as the corpus's were, so that a document of the corpus is equal to itself.
+        """
+        rounded = found.astype(self.values.dtype)
+        below, not_above = self._count(rounded, np.less), self._count(rounded, np.less_equal)
+        share: np.ndarray = 50.0 * (below + not_above) / self.values.shape[-1]
+        return share
+
+    def _count(self, found: np.ndarray, before: np.ufunc) -> np.ndarray:
+        """How many of the corpus's values come before ``found[…]``: all places are halved at once."""
+        low = np.zeros(found.shape, dtype=np.intp)
+        high = np.full(found.shape, self.values.shape[-1], dtype=np.intp)
+        while (open_ := low < high).any():
+            middle = (low + high) // 2
+            at = np.take_along_axis(self.values, np.minimum(middle, self.values.shape[-1] - 1)[..., None], axis=-1)
+            right = open_ & before(at[..., 0], found)
+            low = np.where(right, middle + 1, low)
+            high = np.where(open_ & ~right, middle, high)
+        return low
+
+
+@dataclass(frozen=True)
+class Yardstick:
+    """What a document is measured against at one stage of a run."""
+
+    topics: np.ndarray
+    """``[topic, head, dim]``: the topics' vectors."""
+    similarities: Ranks
+    """``[1 + head, topic, doc]``: the corpus's."""
+    activations: Ranks
+    """``[1 + head, doc]``: the corpus's."""
+    mean: np.ndarray | None = None
+    """``[head, dim]``: the corpus's mean, where the run's cosines were computed around it; None where not."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A document in the full embedding (index 0) and in each head."""
+
+    cosines: np.ndarray
+    """``[1 + head, topic]``, as core.analysis.similarity computes the corpus's."""
+    percentiles: np.ndarray
+    """``[1 + head, topic]``: each cosine among all documents' for the same head and topic."""
+    activation: np.ndarray
+    """``[1 + head]``: lengths of the vectors."""
+    activation_percentiles: np.ndarray
+    """``[1 + head]``."""
+
+
+def profile(vectors: np.ndarray, yardstick: Yardstick) -> Profile:
+    """The profile of one document from its head ``vectors[head, dim]`` at the yardstick's stage."""
+    vectors = vectors.astype(np.float32, copy=False)
+    mean = np.float32(0) if yardstick.mean is None else yardstick.mean.astype(np.float32)
+    cosines = similarity((vectors - mean)[None], yardstick.topics.astype(np.float32) - mean)[0]
+    lengths = np.linalg.norm(vectors, axis=1)
+    activation = np.concatenate([[np.linalg.norm(lengths)], lengths])
+    return Profile(
+        cosines,
+        yardstick.similarities.percentile(cosines),
+        activation,
+        yardstick.activations.percentile(activation),
+    )
+
+
+def corpus_mean(parts: Iterable[np.ndarray], heads: int) -> np.ndarray:
+    """``[head, dim]`` from the corpus's vectors ``[doc, head * dim]``: the run keeps no mean, so it is computed once.
+
+    In float64 and then float32, as the step 'analyse' does it.
+    """
+    total, count = np.float64(0), 0
+    for part in parts:
+        total = total + part.astype(np.float32).sum(axis=0, dtype=np.float64)
+        count += len(part)
+    mean: np.ndarray = (total / count).reshape(heads, -1).astype(np.float32)
+    return mean
+
+
+BY: dict[str, str] = {
+    "percentile": "the topic for which the document stands out most among the corpus",
+    "cosine": "the topic that is nearest",
+}
+"""How a head chooses the topic that it votes for."""
+
+
+@dataclass(frozen=True)
+class Consensus:
+    """What the full embedding says, and how many heads say the same."""
+
+    order: np.ndarray
+    """``[topic]``: indices of topics, the full embedding's first choice first."""
+    choices: np.ndarray
+    """``[head]``: the topic that each head votes for."""
+    counts: np.ndarray
+    """``[topic]``: votes of the heads."""
+    dissent: tuple[int, ...]
+    """Heads, from 1, that do not vote for the full embedding's first choice."""
+
+    @property
+    def first(self) -> int:
+        """The full embedding's first choice."""
+        return int(self.order[0])
+
+    @property
+    def agreement(self) -> float:
+        """Share of the heads that vote for the full embedding's first choice."""
+        return 1 - len(self.dissent) / len(self.choices)
+
+
+def consensus(found: Profile, by: str = "percentile") -> Consensus:
+    """The heads' votes; equal percentiles, common at the top, go to the larger cosine."""
+    if by not in BY:
+        raise Mistake(f"Votes by '{by}' are unknown. Choose one of {listed(BY)}.")
+    first = found.percentiles if by == "percentile" else found.cosines
+    order = np.lexsort((-found.cosines, -first), axis=-1)  # by the last key first; stable
+    choices = order[1:, 0]
+    return Consensus(
+        order[0],
+        choices,
+        np.bincount(choices, minlength=found.cosines.shape[1]),
+        tuple(int(head) + 1 for head in np.flatnonzero(choices != order[0, 0])),
+    )
+
+
+def most_different(one: Profile, other: Profile) -> np.ndarray:
+    """Heads, from 1, by how much two documents' percentiles differ on average over the topics; most first."""
+    apart = np.abs(one.percentiles[1:] - other.percentiles[1:]).mean(axis=1)
+    order: np.ndarray = np.argsort(-apart, kind="stable") + 1
+    return order

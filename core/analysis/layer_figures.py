@@ -1,0 +1,167 @@
+"""One layer's figures at one stage: every measure of the layer sweep, for all heads and for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from core.analysis.auc import auc
+from core.analysis.bootstrap import Interval, means
+from core.analysis.group_gaps import group_gaps
+from core.analysis.layer_measures import BETWEEN_GROUPS, FULL, WITHIN_GROUP
+from core.analysis.probe import BY_DOCUMENT, Samples, probe
+from core.analysis.profiles import Profiles, profiles
+from core.analysis.redundancy import Moments
+from core.analysis.similarity import own, similarity
+from core.analysis.topic_match import ranks, topic_match
+from core.errors import Mistake
+from core.model.shape import ModelShape
+from core.model.slices import HEADS, RANDOM, SLICINGS, cut
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measure at one layer and stage; NaN where it cannot be had."""
+
+    by_head: Interval
+    """``[1 + head]``: the full embedding or all heads together, then the heads."""
+    series: dict[str, Interval]
+    """``[1]`` each, by the names of ``Measure.series``."""
+    chance: float = float("nan")
+    majority: float = float("nan")
+    """What always naming the most frequent topic reaches, of topic match alone."""
+
+
+@dataclass(frozen=True)
+class LayerFigures:
+    """All of one layer and stage."""
+
+    figures: dict[str, Figure]
+    """By the names of MEASURES; those that cannot be had are not there."""
+    own: np.ndarray
+    """``[doc, 1 + head]``: similarity to the own topic, NaN for documents without one."""
+    profiles: Profiles | None = None
+    """Of the labelled documents."""
+    auc_by_name: np.ndarray = field(default_factory=lambda: np.empty(0))
+    """``[1 + head]``: the documents of the head's best topic against the rest, by their similarity to its name."""
+    random_alignment: float = float("nan")
+    """The largest of the random slices'."""
+
+
+def layer_figures(
+    rows: np.ndarray,
+    topics: np.ndarray,
+    labels: np.ndarray,
+    shape: ModelShape,
+    samples: Samples | None,
+    centre: bool = False,
+    seed: int = 0,
+) -> LayerFigures:
+    """From ``rows[doc, width]``, ``topics[topic, width]`` and ``labels[doc]`` (-1 for none).
+
+    ``samples`` are the probe's; None where there are too few documents or heads for one.
+    """
+    mean = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
+    shift = mean if centre else np.float32(0)
+    values = {
+        slicing: similarity(cut(rows - shift, shape.heads, slicing), cut(topics - shift, shape.heads, slicing))
+        for slicing in SLICINGS
+    }
+    figures = {"activation": _activation(rows, shape.heads, seed)}
+    found = _probes(rows, shape.heads, samples, seed)
+    if found is not None:
+        figures["probe"] = found
+    if 1 < shape.kv_heads < shape.heads:
+        found = _groups(rows, mean, shape)
+        if found is not None:
+            figures["groups"] = found
+    known = labels >= 0
+    similarities = own(values[HEADS], labels)
+    if not known.any():
+        return LayerFigures(figures, similarities)
+    mine = labels[known]
+    figures["topic_match"] = _topic_matches({key: one[known] for key, one in values.items()}, mine, seed)
+    both = {slicing: profiles(own(values[slicing][known], mine), mine, len(topics), seed) for slicing in SLICINGS}
+    selectivity = _selectivity(both)
+    if selectivity is not None:
+        figures["selectivity"] = selectivity
+    return LayerFigures(
+        figures,
+        similarities,
+        both[HEADS],
+        _auc_by_name(values[HEADS][known], mine, both[HEADS].topic),
+        float(both[RANDOM].alignment.value[1:].max()),
+    )
+
+
+def _activation(rows: np.ndarray, heads: int, seed: int) -> Figure:
+    norms = np.linalg.norm(rows.reshape(len(rows), heads, -1).astype(np.float64), axis=2)
+    norms = np.concatenate([np.sqrt((norms**2).sum(axis=1, keepdims=True)), norms], axis=1)
+    by_head = means(norms, seed)
+    return Figure(by_head, {HEADS: means(norms[:, 1:].mean(axis=1, keepdims=True), seed)})
+
+
+def _probes(rows: np.ndarray, heads: int, samples: Samples | None, seed: int) -> Figure | None:
+    if samples is None:
+        return None
+    series: dict[str, Interval] = {}
+    for slicing in SLICINGS:
+        vectors = cut(rows, heads, slicing)[samples.docs, samples.heads]
+        try:
+            found = probe(vectors, samples, BY_DOCUMENT, seed)
+        except Mistake:  # not converged: no figure here, and no reason to lose all other layers
+            return None
+        series[slicing] = found.accuracy
+        if slicing == HEADS:
+            by_head = _joined(found.accuracy, found.recall)
+    return Figure(by_head, series, 1 / heads)
+
+
+def _groups(rows: np.ndarray, mean: np.ndarray, shape: ModelShape) -> Figure | None:
+    moments = Moments(mean, shape.heads)
+    moments.add(rows, 0)
+    found = group_gaps(moments.redundancy(), shape)
+    if found is None:
+        return None
+    return Figure(found.gap, {WITHIN_GROUP: found.within, BETWEEN_GROUPS: found.between}, 0.0)
+
+
+def _topic_matches(values: dict[str, np.ndarray], labels: np.ndarray, seed: int) -> Figure:
+    """Within the nearest one; ``values[slicing]`` are ``[doc, 1 + head, topic]`` of labelled documents."""
+    found = {slicing: ranks(one, labels) for slicing, one in values.items()}
+    match = topic_match(found[HEADS], labels, values[HEADS].shape[2], seed)
+    by_head = Interval(match.rate.value[:, 0], match.rate.low[:, 0], match.rate.high[:, 0])
+    series = {FULL: _first(by_head)}
+    series |= {slicing: means((found[slicing][:, 1:] <= 1).mean(axis=1, keepdims=True), seed) for slicing in SLICINGS}
+    return Figure(by_head, series, float(match.chance[0]), float(match.majority[0]))
+
+
+def _selectivity(found: dict[str, Profiles]) -> Figure | None:
+    by_head = found[HEADS].selectivity
+    if not np.isfinite(by_head.value).all():  # too few documents to say anything
+        return None
+    series = {FULL: _first(by_head)}
+    for slicing, one in found.items():
+        value = one.selectivity.value[1:]
+        series[slicing] = Interval(np.array([np.median(value)]), value.min(keepdims=True), value.max(keepdims=True))
+    return Figure(by_head, series, 0.0)
+
+
+def _auc_by_name(values: np.ndarray, labels: np.ndarray, best: np.ndarray) -> np.ndarray:
+    """Of ``best[row]``, each row's best topic (-1 for none), from ``values[doc, row, topic]``."""
+    return np.array(
+        [
+            auc(values[:, row, topic], labels == topic).value if topic >= 0 else np.nan
+            for row, topic in enumerate(best.tolist())
+        ],
+        dtype=np.float64,
+    )
+
+
+def _first(interval: Interval) -> Interval:
+    return Interval(interval.value[:1], interval.low[:1], interval.high[:1])
+
+
+def _joined(first: Interval, rest: Interval) -> Interval:
+    return Interval(*(np.concatenate([getattr(first, part), getattr(rest, part)]) for part in ("value", "low", "high")))

@@ -1,0 +1,114 @@
+"""A head's role, by written rules; what decided it is kept with the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One head's numbers, as far as roles need them; see core/analysis/profiles.py for what they mean."""
+
+    mean: float
+    mean_low: float
+    mean_high: float
+    spread: float
+    low_percentile: float
+    positive: float
+    topic: str | None
+    gap: float
+    next_gap: float
+    auc: float
+    auc_low: float
+    auc_by_name: float
+    """The same topic's documents against the rest, all by their similarity to that topic's name."""
+    alignment: float
+    alignment_low: float
+    alignment_of_random: float
+    """The largest of as many random slices: a slice of the embedding follows the whole to some extent anyway."""
+    sparsity: float
+    farthest: float
+
+
+@dataclass(frozen=True)
+class Rule:
+    sentence: str
+    holds: Callable[[Evidence], bool]
+    because: Callable[[Evidence], str]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``role`` is the first rule that holds, None if none does; ``roles`` are all that hold."""
+
+    role: str | None
+    roles: tuple[str, ...]
+    because: str
+
+
+RULES: dict[str, Rule] = {
+    "selective": Rule(
+        "One topic's documents stand out: AUC at least 0.9 (its interval above 0.8), by their own topics and by that "
+        "topic's name (at least 0.75); a gap of 0.05 or more, and half as large again as the next topic's.",
+        lambda e: (
+            e.auc >= 0.9
+            and e.auc_low >= 0.8
+            and e.auc_by_name >= 0.75
+            and e.gap >= 0.05
+            and e.gap >= 1.5 * max(0.0, e.next_gap)  # in this order: without a second topic it is NaN, and 0 counts
+        ),
+        lambda e: (
+            f"{e.topic}: gap {e.gap:.2f} (next topic {_said(e.next_gap)}), AUC {e.auc:.2f} (above {e.auc_low:.2f}), "
+            f"by the topic's name {e.auc_by_name:.2f}; chance 0.50"
+        ),
+    ),
+    "sparse": Rule(
+        "Single documents stand out: the 2 % farthest from the median have at least half of all squared deviation "
+        "(0.14 in a normal distribution), and one is 0.1 or more away.",
+        lambda e: e.sparsity >= 0.5 and e.farthest >= 0.1,
+        lambda e: f"2 % of the documents have {e.sparsity:.0%} of the deviation (normal: 14 %), up to {e.farthest:.2f}",
+    ),
+    "uniform": Rule(
+        "Nothing varies: the spread over documents is below 0.02.",
+        lambda e: e.spread < 0.02,
+        lambda e: f"spread {e.spread:.3f} around {e.mean:.2f}",
+    ),
+    "avoiding": Rule(
+        "Negative for nearly all: at least nine in ten documents, and the mean's interval below 0.",
+        lambda e: e.mean_high < 0 and e.positive <= 0.1,
+        lambda e: f"mean {e.mean:.2f} ({e.mean_low:.2f} to {e.mean_high:.2f}), {1 - e.positive:.0%} not above 0",
+    ),
+    "aligned": Rule(
+        "Follows the full embedding's order within topics: rank correlation at least 0.5, its interval above what "
+        "any of as many random slices reaches.",
+        lambda e: e.alignment >= 0.5 and e.alignment_low > e.alignment_of_random,
+        lambda e: (
+            f"rank correlation {e.alignment:.2f} (above {e.alignment_low:.2f}), "
+            f"random slices at most {e.alignment_of_random:.2f}"
+        ),
+    ),
+    "general": Rule(
+        "High for nearly all: 95 in 100 documents above 0.1, whatever their topic.",
+        lambda e: e.low_percentile >= 0.1,
+        lambda e: f"mean {e.mean:.2f}, 95 % of the documents above {e.low_percentile:.2f}",
+    ),
+}
+"""In order: the first that holds is the role. The more particular come first."""
+
+
+def verdict(evidence: Evidence) -> Verdict:
+    """The role of a head with these numbers."""
+    roles = tuple(role for role, rule in RULES.items() if rule.holds(evidence))
+    if roles:
+        return Verdict(roles[0], roles, "; ".join(RULES[role].because(evidence) for role in roles))
+    return Verdict(
+        None,
+        (),
+        f"no rule holds: mean {evidence.mean:.2f}, spread {evidence.spread:.2f}, best topic AUC {_said(evidence.auc)}, "
+        f"rank correlation {evidence.alignment:.2f} (random slices at most {evidence.alignment_of_random:.2f})",
+    )
+
+
+def _said(value: float) -> str:
+    return "unknown" if value != value else f"{value:.2f}"

@@ -1,0 +1,1 @@
+"""t-SNE maps: fitting them, placing new points, and how far they can be trusted."""

@@ -1,0 +1,87 @@
+"""Every head's attention from every token to every token, handed over a layer at a time."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from core.errors import Mistake
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from core.model.extract import HeadExtractor
+
+Keep = Callable[[int, "Tensor"], None]
+"""Told a layer (from 0) and its weights ``[head, from, to]``, which are gone when it returns."""
+
+
+def read_attention(extractor: HeadExtractor, ids: Sequence[int], layers: Sequence[int], keep: Keep) -> None:
+    """One text through the model, and to ``keep`` the weights of each of ``layers`` (from 0), in the model's order.
+
+    One text at a time, so that there is no padding that could count. The weights of one layer are reduced before the
+    next computes its own: all layers' of a long text would be gigabytes. The fast kernels never have the weights as
+    such: for this one call the model computes its attention eagerly. The caller sees to it that no other thread uses
+    the model meanwhile.
+    """
+    import torch
+
+    model: Any = extractor.model
+    row = torch.tensor([list(ids)], device=next(model.parameters()).device)
+    found: list[int] = []
+
+    def take(layer: int, weights: Tensor) -> None:
+        found.append(layer)
+        keep(layer, weights[0])
+
+    with torch.inference_mode(), _eager(model), ExitStack() as stack:
+        for layer in layers:
+            stack.enter_context(_watched(extractor, layer, len(ids), take))
+        model(input_ids=row, **extractor.arguments(torch.ones_like(row)))
+    if len(found) < len(layers):
+        raise Mistake(
+            f"Models of type '{model.config.model_type}' do not say where their heads look. "
+            "Choose another model to see attention."
+        )
+
+
+@contextmanager
+def _eager(model: Any) -> Iterator[None]:
+    """Attention by plain matrix products, and afterwards what it was before."""
+    before = model.config._attn_implementation
+    if before == "eager":
+        yield
+        return
+    model.set_attn_implementation("eager")
+    try:
+        yield
+    finally:
+        model.set_attn_implementation(before)
+
+
+@contextmanager
+def _watched(extractor: HeadExtractor, layer: int, tokens: int, keep: Keep) -> Iterator[None]:
+    """Hands the first thing within a layer that has the shape of attention weights to ``keep``."""
+    path = extractor.family.projection.split("{}")[0] + str(layer)
+    shape = (1, extractor.shape.heads, tokens, tokens)
+    caught: list[bool] = []
+
+    def ask(module: nn.Module, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        return args, {**kwargs, "output_attentions": True}
+
+    def look(module: nn.Module, args: Any, output: Any) -> None:
+        if not caught and isinstance(output, tuple):
+            weights = next((value for value in output[1:] if getattr(value, "shape", None) == shape), None)
+            if weights is not None:
+                caught.append(True)
+                keep(layer, weights)
+
+    with ExitStack() as stack:
+        for name, module in extractor.model.get_submodule(path).named_modules():
+            if name and "output_attentions" in inspect.signature(module.forward).parameters:
+                # Older models, such as MPNet, give the weights only to who asks.
+                stack.callback(module.register_forward_pre_hook(ask, with_kwargs=True).remove)
+            stack.callback(module.register_forward_hook(look).remove)
+        yield

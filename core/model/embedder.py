@@ -1,0 +1,321 @@
+"""Texts in, head vectors at three stages out: the same code for the job and for a document in the app."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from core.errors import Mistake
+from core.model.attended import Attended, Matrix, attention, attention_matrix, pieces_of
+from core.model.attention import Keep, read_attention
+from core.model.batches import batches, pad
+from core.model.card import ModelCard, read_model_card
+from core.model.device import TOKEN_BUDGETS, choose_device, choose_precision, is_out_of_memory
+from core.model.extract import HeadExtractor, Rows
+from core.model.lengths import choose_max_tokens
+from core.model.locate import ModelFiles, default_models_dir, locate
+from core.model.pooling import check_pooling
+from core.model.presets import DEFAULT_MODEL, Preset
+from core.model.shape import ModelShape
+from core.model.sizes import check_sizes
+from core.model.tokens import Tokens
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class EmbedderConfig:
+    """How a model is to be used; None leaves it to the preset, then to the model's own files."""
+
+    model: str = DEFAULT_MODEL
+    layers: tuple[int | None, ...] = (None,)
+    """As people count them, from 1; None is the last."""
+    pooling: str | None = None
+    prompt: str | None = None
+    query_prompt: str | None = None
+    max_tokens: int | None = None
+    device: str | None = None
+    dtype: str | None = None
+    token_budget: int | None = None
+    padding: str = "right"
+    trust_remote_code: str | None = None
+    """The model's name once more: only code that was asked for by name is run."""
+    models_dir: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.trust_remote_code not in (None, self.model):
+            raise Mistake(
+                f"--trust-remote-code names '{self.trust_remote_code}', but the model is '{self.model}'. "
+                "Name the model whose code is to be run."
+            )
+
+    @property
+    def trusted(self) -> bool:
+        return self.trust_remote_code is not None
+
+    def locate(self, fetch: bool = True) -> ModelFiles:
+        """The model's files: found, fetched (only with ``fetch``) or converted, and checked."""
+        return locate(self.model, self.models_dir or default_models_dir(), self.trusted, fetch)
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """What the manifest records about the model: enough to embed another document in just the same way."""
+
+    name: str
+    revision: str
+    shape: ModelShape
+    layers: tuple[int, ...]
+    """The layers that were read, from 1."""
+    pooling: str
+    prompt: str
+    query_prompt: str
+    max_tokens: int
+    dtype: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """Head vectors of some documents, float32, not normalised."""
+
+    attention: np.ndarray
+    """Stage 1: ``[layer, doc, head * dim]``."""
+    projected: np.ndarray
+    """Stage 2: ``[layer, doc, hidden]``."""
+    output: np.ndarray
+    """Stage 3: ``[doc, hidden]``."""
+    tokens: np.ndarray
+    """``[doc]``: tokens of the whole text, special ones and prompt included."""
+    truncated: np.ndarray
+    """``[doc]``: whether the model saw only the beginning."""
+    outputs: np.ndarray | None = None
+    """Stage 3 of every layer that was asked for, ``[layer, doc, hidden]``, where it was read of all (``every_layer``):
+    what the layer's block leaves to the next, and at the model's last layer ``output``."""
+
+    def stage(self, stage: int, layer: int = -1) -> np.ndarray:
+        """``[doc, width]`` at ``stage``; ``layer`` indexes the layers that were asked for."""
+        if stage == 3:
+            return self.output if self.outputs is None else self.outputs[layer]
+        return (self.attention if stage == 1 else self.projected)[layer]
+
+
+Room = Callable[[str, tuple[int, ...]], np.ndarray]
+"""Makes room for vectors: a float32 array of that shape, for the field of Embedded of that name."""
+
+
+def in_memory(name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Room where there is enough of it."""
+    return np.empty(shape, dtype=np.float32)
+
+
+class Embedder:
+    """A loaded model, ready to embed; calls from several threads take turns."""
+
+    def __init__(self, extractor: HeadExtractor, tokens: Tokens, info: ModelInfo, config: EmbedderConfig) -> None:
+        self.info = info
+        self._extract = extractor
+        self._tokens = tokens
+        self._device = next(extractor.model.parameters()).device
+        self._config = config
+        self._budget = config.token_budget or TOKEN_BUDGETS.get(self._device.type, 8_192)
+        self._padding = config.padding
+        self._turn = threading.Lock()
+
+    @classmethod
+    def load(cls, config: EmbedderConfig | None = None, files: ModelFiles | None = None) -> Embedder:
+        """Loads a model; ``files`` are its files where they have been located already."""
+        config = config or EmbedderConfig()
+        files = files or config.locate()
+        card = read_model_card(files.folder, config.pooling)
+        device = choose_device(config.device)
+        dtype = choose_precision(config.dtype, device)
+        model, tokenizer = _load(files.folder, files.name, device, dtype, config.trusted)
+        extractor = HeadExtractor(model)
+        preset = files.preset or Preset(hub=None, licence="")
+        pooling = check_pooling(
+            config.pooling or preset.pooling or card.pooling or ("last" if extractor.causal else "mean")
+        )
+        tokens = Tokens(
+            tokenizer,
+            choose_max_tokens(config.max_tokens, preset.max_tokens or card.max_tokens, model, tokenizer),
+            need_begin=extractor.family.needs_begin_token or (pooling == "last" and card.adds_begin),
+            need_end=pooling == "last" and (preset.need_end or card.adds_end),
+        )
+        shape = extractor.shape
+        info = ModelInfo(
+            name=files.name,
+            revision=files.revision,
+            shape=shape,
+            layers=tuple(shape.layer_index(layer) + 1 for layer in config.layers),
+            pooling=pooling,
+            prompt=_first(config.prompt, preset.prompt if files.preset else None, card.prompt, ""),
+            query_prompt=_first(
+                config.query_prompt, preset.query_prompt if files.preset else None, card.query_prompt, ""
+            ),
+            max_tokens=tokens.max_tokens,
+            dtype=str(dtype).removeprefix("torch."),
+            notes=_notes(shape, card),
+        )
+        extractor.layers, extractor.pooling = tuple(layer - 1 for layer in info.layers), pooling
+        return cls(extractor, tokens, info, config)
+
+    def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        query: bool = False,
+        on_batch: Callable[[int, int], None] | None = None,
+        room: Room = in_memory,
+    ) -> Embedded:
+        """Head vectors of ``texts``, in their order.
+
+        ``query`` puts the query prompt before each instead of the document prompt. ``on_batch`` is told the documents
+        and tokens of each batch when it is done. ``room`` says where the vectors of many layers are put.
+        """
+        encoded = self._tokens.encode(texts, self.info.query_prompt if query else self.info.prompt)
+        lengths = [len(ids) for ids in encoded.ids]
+        result = self._empty(len(texts), encoded.totals, lengths, room)
+        with self._turn:
+            for batch in batches(lengths, lambda: self._budget):
+                self._embed_batch(batch, encoded.ids, result)
+                if on_batch is not None:
+                    on_batch(len(batch), sum(lengths[index] for index in batch))
+        _refuse_not_finite(result, self.info.dtype)
+        return result
+
+    def every_layer(self) -> Embedder:
+        """The same loaded model, read at all its layers in one pass, stage 3 of each included.
+
+        It is not to be used at the same time as this one: both hook into the same model.
+        """
+        layers = range(self.info.shape.layers)
+        extractor = HeadExtractor(self._extract.model, layers, self.info.pooling, blocks=True)
+        info = replace(self.info, layers=tuple(layer + 1 for layer in layers))
+        return Embedder(extractor, self._tokens, info, self._config)
+
+    @property
+    def tokens(self) -> Tokens:
+        """The model's tokenizer, cut to its length: for chunks, and to say what was cut."""
+        return self._tokens
+
+    def attended(self, text: str) -> Attended:
+        """Where every head looks in ``text``, from the pooled token, at the last of the layers that were asked for."""
+        spans = self._tokens.spans(text, self.info.prompt)
+        with self._turn:
+            weights = attention(self._extract, spans.ids, self.info.layers[-1] - 1)
+        return Attended.of(text, spans, weights)
+
+    def attention_matrix(self, text: str, layer: int, at_most: int | None = None) -> Matrix:
+        """Where every head at ``layer`` (from 1) looks from every token; the model reads ``at_most`` tokens."""
+        index = self.info.shape.layer_index(layer)
+        spans = self._tokens.spans(text, self.info.prompt, at_most=at_most)
+        with self._turn:
+            weights = attention_matrix(self._extract, spans.ids, index)
+        return Matrix(pieces_of(text, spans), weights, spans.total)
+
+    def read_attention(self, ids: Sequence[int], keep: Keep) -> None:
+        """All layers' attention in one text's tokens, a layer at a time; see core/model/attention.py."""
+        with self._turn:
+            read_attention(self._extract, ids, range(self.info.shape.layers), keep)
+
+    def _embed_batch(self, batch: list[int], ids: list[list[int]], result: Embedded) -> None:
+        """One batch; where memory does not suffice, its halves, and later batches are no larger."""
+        import torch
+
+        try:
+            padded, mask = pad([ids[index] for index in batch], self._tokens.pad, self._padding)
+            rows = self._extract(padded.to(self._device), mask.to(self._device))
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            if len(batch) == 1:
+                raise Mistake(
+                    f"A document of {len(ids[batch[0]])} tokens does not fit into the memory of {self._device}. "
+                    "Give a smaller --max-tokens, or --device cpu."
+                ) from error
+        else:
+            self._keep(batch, rows, result)
+            return
+        if self._device.type == "cuda":
+            torch.cuda.empty_cache()
+        half = len(batch) // 2
+        self._budget = max(1, half * len(ids[batch[0]]))
+        self._embed_batch(batch[:half], ids, result)
+        self._embed_batch(batch[half:], ids, result)
+
+    def _keep(self, batch: list[int], rows: Rows, result: Embedded) -> None:
+        assert rows.output is not None
+        for position, layer in enumerate(self.info.layers):
+            result.attention[position, batch] = rows.attention[layer - 1].cpu().numpy()
+            result.projected[position, batch] = rows.projected[layer - 1].cpu().numpy()
+            if result.outputs is not None:
+                result.outputs[position, batch] = rows.blocks.get(layer - 1, rows.output).cpu().numpy()
+        result.output[batch] = rows.output.cpu().numpy()
+
+    def _empty(self, count: int, totals: list[int], lengths: list[int], room: Room) -> Embedded:
+        shape, layers = self.info.shape, len(self.info.layers)
+        tokens = np.asarray(totals, dtype=np.int32)
+        return Embedded(
+            attention=room("attention", (layers, count, shape.width(1))),
+            projected=room("projected", (layers, count, shape.width(2))),
+            output=in_memory("output", (count, shape.width(3))),
+            tokens=tokens,
+            truncated=tokens > np.asarray(lengths, dtype=np.int32),
+            outputs=room("outputs", (layers, count, shape.width(3))) if self._extract.blocks else None,
+        )
+
+
+def _load(folder: Path, name: str, device: torch.device, dtype: torch.dtype, trusted: bool) -> tuple[Any, Any]:
+    from transformers import AutoModel, AutoTokenizer
+
+    try:
+        if not trusted:  # whoever runs a model's own code believes its configuration, too
+            check_sizes(folder, name)
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=trusted)
+        model = AutoModel.from_pretrained(folder, dtype=dtype, trust_remote_code=trusted)
+        return model.to(device).eval(), tokenizer
+    except Mistake:
+        raise
+    except Exception as error:
+        if is_out_of_memory(error):
+            raise Mistake(f"The model '{name}' does not fit into the memory of {device}. Try --device cpu.") from error
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:300].replace(str(folder), name)
+        raise Mistake(
+            f"The model '{name}' could not be loaded ({reason}). Check its files; a model that brings its own code "
+            f"needs --trust-remote-code {name}."
+        ) from error
+
+
+def _notes(shape: ModelShape, card: ModelCard) -> tuple[str, ...]:
+    notes = []
+    if len(shape.stages) < 3:
+        notes.append(
+            f"Stages 2 and 3 are left out: the hidden size {shape.hidden} is not divisible by {shape.heads} heads."
+        )
+    if card.later_modules:
+        notes.append(f"Stage 3 is the model's output before sentence-transformers' {', '.join(card.later_modules)}.")
+    return tuple(notes)
+
+
+def _refuse_not_finite(result: Embedded, dtype: str) -> None:
+    outputs = result.output[None] if result.outputs is None else result.outputs
+    for stage, vectors in enumerate((result.attention, result.projected, outputs), start=1):
+        for layer in vectors:  # [doc, width]: one at a time, for all of them may not fit into memory
+            bad = np.flatnonzero(~np.isfinite(layer).all(axis=1))
+            if not len(bad):
+                continue
+            raise Mistake(
+                f"Document {bad[0] + 1} of this part gives numbers that are not finite at stage {stage} with "
+                f"precision {dtype}. Try --dtype float32."
+            )
+
+
+def _first(*values: str | None) -> str:
+    return next(value for value in values if value is not None)

@@ -1,0 +1,1 @@
+"""A cache in an object store, and the folder that mirrors it."""

@@ -1,0 +1,170 @@
+"""One job at a time on a run in an object store: an object that says who is at work, and is renewed while that is so.
+
+A store that pyarrow speaks to has no lock and no "only if it is not there". Two jobs that begin in the same moment both
+write, and the one that was written over finds that out: after a moment's wait, and again before each manifest. A job
+that is cut off for longer than ``STALE`` may lose the run to another one, and then stops before it publishes anything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from core.errors import Mistake
+from core.remote.errors import RemoteMistake
+
+if TYPE_CHECKING:
+    from core.remote.mirror import Mirror
+
+RENEWED, STALE = 30.0, 180.0
+"""Seconds between renewals, and after which a holder that is not heard of is dead; clocks must agree that far."""
+SETTLED = 0.5
+"""Seconds after which two that began at once see each other."""
+
+
+class Lease:
+    """Taken by making it; ``release`` gives it back. Of a run, or of one ``rank`` of those that make it together."""
+
+    def __init__(self, mirror: Mirror, name: str, rank: int | None = None) -> None:
+        self._mirror, self._token, self._object = mirror, uuid.uuid4().hex, _object(name, rank)
+        self._name = name if rank is None else f"{name}' as rank '{rank}"
+        self._since = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}"
+        found = _read(mirror, self._object)
+        # This process has the mirror's own lock: what another one of the same mirror has left is left over.
+        if found is not None and found.get("mirror") != mirror.identity and _age(found) < STALE:
+            raise self._taken(found)
+        self._write()
+        time.sleep(SETTLED)
+        found = _read(mirror, self._object)
+        if found is None or found.get("token") != self._token:
+            raise self._taken(found or {})
+        self._ended = threading.Event()
+        self._renewing = threading.Thread(target=self._renew, daemon=True)
+        self._renewing.start()
+
+    def check(self) -> None:
+        """Refuses to go on once another machine has taken the run over."""
+        found = _read(self._mirror, self._object)
+        if found is None or found.get("token") != self._token:
+            raise Mistake(
+                f"Another job has taken over run '{self._name}'{_said(found or {})}, for this one was not heard of for "
+                f"{STALE / 60:.0f} minutes. Wait until it has ended, then start the same command again."
+            )
+
+    def release(self) -> None:
+        self._ended.set()
+        self._renewing.join()
+        try:
+            found = _read(self._mirror, self._object)
+            if found is not None and found.get("token") == self._token:
+                self._mirror.store.delete(self._object)
+        except RemoteMistake:  # it runs out by itself
+            pass
+
+    def _renew(self) -> None:
+        while not self._ended.wait(RENEWED):
+            try:
+                self.check()
+                self._write()
+            except RemoteMistake:  # the next time, perhaps
+                continue
+            except Mistake:  # told where it matters: before the next manifest
+                return
+
+    def _write(self) -> None:
+        said = {
+            "process": os.getpid(),
+            "host": socket.gethostname(),
+            "since": self._since,
+            "renewed": time.time(),
+            "mirror": self._mirror.identity,
+            "token": self._token,
+        }
+        self._mirror.store.put(self._object, json.dumps(said).encode())
+
+    def _taken(self, found: dict[str, Any]) -> Mistake:
+        return Mistake(
+            f"Another job is at work on run '{self._name}'{_said(found)}. Wait until it has ended; if it was killed, "
+            f"its claim ends {STALE / 60:.0f} minutes after it was last heard of."
+        )
+
+
+@contextlib.contextmanager
+def leased(cache: Path, name: str) -> Iterator[None]:
+    """Holds the lease of a run, and has the mirror as the store is; for a cache that is a folder there is none."""
+    from core.remote.mirror_paths import run_of
+    from core.remote.mirror_switch import begin
+    from core.remote.mirrors import mirror_at
+
+    mirror = mirror_at(cache)
+    if mirror is None:
+        yield
+        return
+    lease = Lease(mirror, name)
+    mirror.held[name] = lease
+    try:
+        begin(mirror, name)
+        yield
+    finally:
+        del mirror.held[name]
+        for top in [top for top in mirror.written if run_of(top) == name]:
+            del mirror.written[top]
+        lease.release()
+        mirror.look_again(name)
+
+
+@contextlib.contextmanager
+def rank_leased(mirror: Mirror, name: str, rank: int) -> Iterator[None]:
+    """Holds the lease of one rank, by which the others know that it lives."""
+    lease = Lease(mirror, name, rank)
+    try:
+        yield
+    finally:
+        lease.release()
+
+
+def outwait(mirror: Mirror, name: str, rank: int | None = None) -> None:
+    """Waits until a claim of another machine has run out; not if its holder lives, which is seen when it renews it."""
+    first = found = _read(mirror, _object(name, rank))
+    while first is not None and found == first and first.get("mirror") != mirror.identity and _age(first) < STALE:
+        time.sleep(SETTLED)
+        found = _read(mirror, _object(name, rank))
+
+
+def is_held(mirror: Mirror, name: str, rank: int | None = None) -> bool:
+    found = _read(mirror, _object(name, rank))
+    return found is not None and _age(found) < STALE
+
+
+def _object(name: str, rank: int | None) -> str:
+    return f".lease-{name}.json" if rank is None else f".rank{rank}-{name}.json"
+
+
+def _read(mirror: Mirror, name: str) -> dict[str, Any] | None:
+    data = mirror.store.get(name)
+    try:
+        found = json.loads(data) if data is not None else None
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _age(found: dict[str, Any]) -> float:
+    try:
+        return time.time() - float(found["renewed"])
+    except (KeyError, TypeError, ValueError):
+        return STALE
+
+
+def _said(found: dict[str, Any]) -> str:
+    words = f"process {found.get('process')} on {found.get('host')}, since {found.get('since')} UTC" if found else ""
+    return f": {''.join(letter for letter in words if letter.isprintable())[:300]}" if words else ""

@@ -1,0 +1,1 @@
+"""Ranking documents by heads, and choosing heads by what they find."""

@@ -1,0 +1,63 @@
+"""How a run's vectors are stored, in words; and what a slim run leaves out, with the command that would bring it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.errors import Mistake, listed
+from core.model.shape import ModelShape
+from core.model.stages import STAGES
+from core.runs.manifest import Manifest
+from core.runs.schema import INT8
+
+_PRECISION = {
+    INT8: "of each head's vector the largest number is 127 steps, and every other is rounded to a step",
+    "float32": "float16 does not hold these numbers",
+}
+
+
+def stored(manifest: Manifest) -> str:
+    """``stage 3 as int8``: which stages, and as what; and of how many documents, if not of all."""
+    return f"{stages_said(manifest.stages)} as {manifest.vectors['dtype']}" + (
+        f", of {sampled(manifest)}" if manifest.is_sampled else ""
+    )
+
+
+def sampled(manifest: Manifest) -> str:
+    """``20,000 of 1,000,000 documents``: how many have vectors."""
+    return f"{manifest.with_vectors:,} of {int(manifest.corpus['documents']):,} documents"
+
+
+def precision(manifest: Manifest) -> str:
+    """What the numbers are, where they are not plain float16; else empty."""
+    return _PRECISION.get(manifest.vectors["dtype"], "")
+
+
+def left_out(manifest: Manifest) -> tuple[int, ...]:
+    """Stages that this model has and the run does not, since only others were asked for."""
+    return tuple(stage for stage in manifest.shape.stages if stage not in manifest.stages)
+
+
+def brings_stages(run: str, manifest: Manifest) -> str:
+    """The command that makes a run with all of its model's stages, stored as it is now."""
+    kept = f" --store-dtype {INT8}" if manifest.vectors["dtype"] == INT8 else ""
+    return f"python -m precompute all {run} --source … --model …{kept} --replace"
+
+
+def stages_said(stages: Sequence[int]) -> str:
+    """``stage 3``, ``stages 1 and 3``."""
+    numbers = [str(stage) for stage in stages]
+    if len(numbers) == 1:
+        return f"stage {numbers[0]}"
+    return f"stages {listed(numbers[:-1])} and {numbers[-1]}"
+
+
+def check_stages(asked: Sequence[int] | None, shape: ModelShape) -> tuple[int, ...]:
+    """The stages to be stored, in order; None is all that the model has."""
+    if asked is None:
+        return shape.stages
+    for stage in asked:
+        if stage not in STAGES:
+            raise Mistake(f"--stages {stage} does not exist. Choose some of {listed(STAGES)}.")
+        shape.refuse_uneven(stage)
+    return tuple(sorted(set(asked)))

@@ -1,0 +1,227 @@
+"""Are the rows of ``analysis/`` such as the run can have? A file may have the right columns and other rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.analysis.attention_measures import OFFSETS
+from core.analysis.attention_types import TYPES
+from core.analysis.layer_measures import CURVES, MEASURES, SIDES, TO_READ
+from core.analysis.probe import SPLITS
+from core.analysis.similarity import POOLINGS
+from core.analysis.topic_match import WITHIN
+from core.errors import Mistake
+from core.model.slices import HEADS, RANDOM
+from core.retrieval.metrics import METRICS
+from core.retrieval.pruning import CLAIMS
+from core.retrieval.queries import MOST
+from core.retrieval.study import CHANCE, KINDS, ORDERS
+from core.retrieval.tasks import TASKS
+from core.retrieval.ways import DEPTH, WAYS
+from core.runs.manifest import Manifest
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What a run's tables are made of."""
+
+    stages: tuple[int, ...]
+    documents: int
+    heads: int
+    topics: int
+    labelled: int
+    layers: int
+
+    @classmethod
+    def of(cls, manifest: Manifest, maker: str = "analyse") -> Sizes:
+        """``maker`` is the step that made a table: one that works on a sample has other counts than ``analyse``."""
+        steps = [manifest.steps[name] for name in ("analyse", maker) if name in manifest.steps]
+        counts = {name: count for step in steps for name, count in step.counts.items()}
+        return cls(
+            manifest.stages,
+            int(manifest.corpus["documents"]),
+            manifest.shape.heads,
+            int(counts.get("topics", 0)),
+            int(counts.get("labelled", 0)),
+            manifest.shape.layers,
+        )
+
+
+@dataclass(frozen=True)
+class Layout:
+    """``each(sizes)`` rows ``per`` stage or layer, whole or, if ``may_lack``, none at all; at most so many if not
+    ``exact``.
+
+    ``keys`` tell rows apart; with whole counts and keys in their ranges, every combination is there once.
+    """
+
+    keys: tuple[str, ...]
+    each: Callable[[Sizes], int]
+    exact: bool = True
+    may_lack: Callable[[Sizes], bool] = lambda sizes: False
+    known: tuple[str, ...] = ()
+    """Figures that are never missing."""
+    per: str = "stage"
+    """The first key, a row of PER: whose every value has ``each(sizes)`` rows."""
+
+
+PER: dict[str, Callable[[Sizes], tuple[int, ...]]] = {
+    "stage": lambda sizes: sizes.stages,
+    "layer": lambda sizes: tuple(range(1, sizes.layers + 1)),
+}
+
+_INTERVAL = ("low", "high", "chance")
+_WAYS = (*WAYS, CHANCE)
+LAYOUTS: dict[str, Layout] = {
+    "topic_match": Layout(
+        ("slicing", "method", "head", "within"),
+        lambda sizes: 2 * (1 + sizes.heads + len(POOLINGS)) * len(WITHIN),
+        may_lack=lambda sizes: not sizes.labelled,
+        known=("rate", *_INTERVAL, "majority"),
+    ),
+    "mismatches": Layout(("doc",), lambda sizes: sizes.documents, exact=False),
+    "probe": Layout(
+        ("slicing", "split", "head"),
+        lambda sizes: 2 * len(SPLITS) * (1 + sizes.heads),
+        may_lack=lambda sizes: True,
+        known=("value", *_INTERVAL),
+    ),
+    "confusion": Layout(
+        ("slicing", "split", "head", "predicted"),
+        lambda sizes: 2 * len(SPLITS) * sizes.heads**2,
+        may_lack=lambda sizes: True,
+    ),
+    "profiles": Layout(("slicing", "head"), lambda sizes: 2 * (1 + sizes.heads)),
+    "redundancy": Layout(("head", "other"), lambda sizes: sizes.heads**2),
+    "groups": Layout((), lambda sizes: 1, exact=False, known=("within", "between", "p")),
+    "control": Layout(("measure",), lambda sizes: 50, exact=False),
+    "topic_similarity": Layout(("topic", "other"), lambda sizes: sizes.topics**2, known=("cosine",)),
+    "attention": Layout(("head",), lambda sizes: sizes.heads, per="layer"),
+    "attention_patterns": Layout(("head", "offset"), lambda sizes: sizes.heads * len(OFFSETS), per="layer"),
+    "maps": Layout(("head",), lambda sizes: 1 + sizes.heads, exact=False, known=("kl", "kept", "kept_by_chance")),
+    "retrieval": Layout(
+        ("task", "way", "metric", "k"),
+        lambda sizes: len(TASKS) * len(_WAYS) * len(METRICS) * DEPTH,
+        exact=False,
+    ),
+    "retrieval_by_query": Layout(("task", "way", "query"), lambda sizes: len(TASKS) * len(_WAYS) * MOST, exact=False),
+    "importance": Layout(
+        ("task", "way", "head"),
+        lambda sizes: len(TASKS) * len(WAYS) * sizes.heads,
+        exact=False,
+        known=("lost", "lost_low", "lost_high", "alone", "alone_low", "alone_high", "activation", "score"),
+    ),
+    "pruning": Layout(
+        ("task", "way", "order", "heads"),
+        lambda sizes: len(TASKS) * len(WAYS) * len(ORDERS) * sizes.heads,
+        exact=False,
+        known=("value", "low", "high"),
+    ),
+    "pruned": Layout(("task", "way"), lambda sizes: len(TASKS) * len(WAYS), exact=False, known=("value", "all")),
+    "weights": Layout(("task", "kind"), lambda sizes: len(TASKS) * len(KINDS), exact=False, known=("value", "gained")),
+    "head_weights": Layout(
+        ("task", "kind", "head"), lambda sizes: len(TASKS) * len(KINDS) * sizes.heads, exact=False, known=("weight",)
+    ),
+    "layers": Layout(("layer", "head", "measure"), lambda sizes: _cells(sizes) * len(MEASURES)),
+    "layer_curves": Layout(("layer", "measure", "series"), lambda sizes: sizes.layers * len(CURVES)),
+    "layer_profiles": Layout(("layer", "head"), lambda sizes: _cells(sizes), may_lack=lambda sizes: not sizes.labelled),
+    "layer_topics": Layout(
+        ("layer", "head", "topic"), lambda sizes: _cells(sizes) * sizes.topics, exact=False, known=("gap",)
+    ),
+    "layer_documents": Layout(
+        ("layer", "head", "side", "place"),
+        lambda sizes: _cells(sizes) * len(SIDES) * TO_READ,
+        exact=False,
+        known=("similarity",),
+    ),
+}
+"""The same names as core.runs.schema.ANALYSIS."""
+
+_FIRST_HEAD = dict.fromkeys(
+    ("confusion", "redundancy", "importance", "head_weights", "attention", "attention_patterns"), 1
+)
+"""The least ``head``, where it is not 0, the full embedding or all heads together."""
+_TEXTS = {"slicing": (HEADS, RANDOM), "split": SPLITS, "type": TYPES}
+_METHODS = ("full", "head", *POOLINGS)
+_RETRIEVAL = {
+    "task": tuple(TASKS),
+    "way": _WAYS,
+    "metric": tuple(METRICS),
+    "order": ORDERS,
+    "kind": KINDS,
+    "claim": CLAIMS,
+}
+_OWN_TEXTS: dict[str, dict[str, tuple[object, ...]]] = {
+    "topic_match": {"within": WITHIN, "method": _METHODS},
+    "layers": {"measure": tuple(MEASURES)},
+    "layer_curves": {"measure": tuple(MEASURES), "series": tuple({series for _, series in CURVES})},
+    "layer_documents": {"side": SIDES},
+}
+"""By table: the values that a column of it may have."""
+
+
+def _cells(sizes: Sizes) -> int:
+    """Of a stage's grid of layers and heads, the full embedding included."""
+    return sizes.layers * (1 + sizes.heads)
+
+
+def check_rows(name: str, table: pa.Table, sizes: Sizes, remedy: str) -> None:
+    """Refuses a table with rows that are missing, twice there, or of what the run does not have."""
+    layout = LAYOUTS[name]
+    wrong = _wrong_count(layout, table, sizes) or _wrong_values(name, layout, table, sizes)
+    if wrong:
+        raise Mistake(f"{name}.parquet {wrong}. Rebuild it with '{remedy}'.")
+
+
+def _wrong_count(layout: Layout, table: pa.Table, sizes: Sizes) -> str:
+    whole = layout.each(sizes) * len(PER[layout.per](sizes))
+    if layout.exact and len(table) != whole and (len(table) or not layout.may_lack(sizes)):
+        return f"has {len(table):,} rows, not {whole:,}"
+    if len(table) > whole:
+        return f"has {len(table):,} rows, more than {whole:,}"
+    keys = [layout.per, *layout.keys]
+    return "has rows twice" if len(table.select(keys).group_by(keys).aggregate([])) != len(table) else ""
+
+
+def _wrong_values(name: str, layout: Layout, table: pa.Table, sizes: Sizes) -> str:
+    lowest = _FIRST_HEAD.get(name, 0)
+    ranges = {
+        "doc": (0, sizes.documents - 1),
+        "head": (lowest, sizes.heads),
+        "other": (1, sizes.heads),
+        "predicted": (1, sizes.heads),
+        "position": (0, sizes.heads - 1),
+        "rank": (1, sizes.topics),
+        "samples": (0, 2**31),
+        "heads": (1, sizes.heads),
+        "goes": (1, sizes.heads),
+        "k": (1, DEPTH),
+        "query": (0, MOST - 1),
+        "aspects": (1, 2**15),
+        "layer": (1, sizes.layers),
+        "place": (1, TO_READ),
+        "offset": (int(OFFSETS[0]), int(OFFSETS[-1])),
+    }
+    by_size = {key: values(sizes) for key, values in PER.items()}
+    allowed = {**by_size, **_TEXTS, **_RETRIEVAL, **_OWN_TEXTS.get(name, {})}
+    for column in table.column_names:
+        values = table[column].drop_null()
+        if not len(values):
+            continue
+        if column in ranges and pa.types.is_integer(values.type):
+            low, high = ranges[column]
+            if pc.min(values).as_py() < low or pc.max(values).as_py() > high:
+                return f"has a '{column}' that is not {low} to {high}"
+        if column in allowed and not set(values.unique().to_pylist()) <= set(allowed[column]):
+            return f"has a '{column}' that is not known"
+        if pa.types.is_fixed_size_list(values.type):
+            values = pc.list_flatten(values)
+        if pa.types.is_floating(values.type) and np.isinf(values.to_numpy()).any():
+            return f"has a number in '{column}' that is not finite"
+    missing = next((column for column in layout.known if table[column].null_count), None)
+    return f"lacks figures in '{missing}'" if missing else ""

@@ -1,0 +1,141 @@
+"""Is a run whole? Every file against schema, counts and manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core.errors import Mistake
+from core.runs.checksums import check_checksums, expected
+from core.runs.manifest import Manifest
+from core.runs.run import Run, digest_of, read_part
+from core.runs.schema import check_schema, documents_schema, heads_schema, read_schema
+from core.runs.verify_failed import check_failed
+from core.runs.verify_labels import check_labels
+from core.runs.verify_results import check_results
+from core.runs.verify_store import check_store
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``problems`` are sentences; none means that the run is whole."""
+
+    checked: int
+    """Files that were read."""
+    problems: tuple[str, ...]
+    has_checksums: bool = True
+    """Whether every bit was compared; of a run of an older version only what its formats show was."""
+
+
+def verify(run: Run, digest_of_part: Callable[[str, list[tuple[str, str]]], str]) -> Verdict:
+    """Reads everything; ``digest_of_part(fingerprint, [(id, text), …])`` says what a part must be made from."""
+    try:
+        manifest = run.manifest()
+    except Mistake as mistake:
+        return Verdict(1, (str(mistake),))
+    problems, checked, wrong = [], 1, set()
+    seen: set[Path | None] = {run.folder / "manifest.json"}
+    for path, problem in _checks(run, manifest, digest_of_part):
+        checked += path is not None and path not in seen
+        seen.add(path)
+        if problem and (path is None or path not in wrong):  # what is wrong with a file is said once
+            problems.append(problem)
+            wrong.add(path)
+    return Verdict(checked, tuple(problems), bool(expected(run, manifest)))
+
+
+def _checks(
+    run: Run, manifest: Manifest, digest_of_part: Callable[[str, list[tuple[str, str]]], str]
+) -> Iterator[tuple[Path | None, str]]:
+    step = manifest.steps.get("embed")
+    if step is None or step.state != "done":
+        yield None, f"The run '{run.name}' is not finished. Start the same 'embed' command again to go on."
+        return
+    digests: list[str] = []
+    docs = np.empty(0, dtype=np.int64)
+    try:
+        docs = run.vector_docs()
+    except Mistake as mistake:  # of a part, which is named again below
+        yield None, str(mistake)
+    try:
+        for part in _documents(run, manifest, docs):
+            digests.append(digest_of_part(step.fingerprint, part))
+        yield run.documents_path, ""
+    except Mistake as mistake:
+        yield run.documents_path, str(mistake)
+    expected = manifest.parts
+    for stage in manifest.stages:
+        paths = run.parts(stage)
+        if [path.name for path in paths] != [run.part_path(stage, number).name for number in range(expected)]:
+            yield (
+                None,
+                (f"heads/stage={stage} has {len(paths)} parts, not {expected}. Rebuild it with '{run.rebuild}'."),
+            )
+        for number in range(expected):
+            path = run.part_path(stage, number)
+            if path in paths:
+                digest = digests[number] if number < len(digests) else None
+                yield path, _part_problem(run, manifest, stage, number, docs, digest)
+    yield from check_failed(run, manifest)
+    yield from check_labels(run, manifest)
+    yield from check_results(run, manifest)
+    yield from check_store(run)
+    yield from check_checksums(run, manifest)
+
+
+def _documents(run: Run, manifest: Manifest, docs: np.ndarray) -> Iterator[list[tuple[str, str]]]:
+    """The (id, text) pairs of each part of the documents ``docs``, read a part at a time."""
+    path, size, count = run.inside(run.documents_path), manifest.vectors["part_size"], 0
+    check_schema(path, read_schema(path, run.rebuild), documents_schema(manifest.corpus["extra"]), run.rebuild)
+    pending: list[tuple[str, str]] = []
+    try:
+        file = pq.ParquetFile(path, page_checksum_verification=True)
+        for batch in file.iter_batches(batch_size=min(size, 10_000)):
+            if not np.array_equal(batch["doc"].to_numpy(), np.arange(count, count + len(batch))):
+                raise Mistake(f"documents.parquet is not in order of 'doc'. Rebuild it with '{run.rebuild}'.")
+            own = docs[slice(*np.searchsorted(docs, [count, count + len(batch)]))] - count
+            count += len(batch)
+            pending += zip(*(batch[name].take(pa.array(own)).to_pylist() for name in ("id", "text")), strict=True)
+            while len(pending) >= size:
+                yield pending[:size]
+                pending = pending[size:]
+    except (OSError, pa.ArrowException) as error:
+        raise Mistake(f"documents.parquet is damaged. Rebuild it with '{run.rebuild}'.") from error
+    if pending:
+        yield pending
+    if count != manifest.corpus["documents"]:
+        raise Mistake(
+            f"documents.parquet has {count} documents, the manifest says {manifest.corpus['documents']}. "
+            f"Rebuild it with '{run.rebuild}'."
+        )
+
+
+def _part_problem(
+    run: Run, manifest: Manifest, stage: int, number: int, expected: np.ndarray, digest: str | None
+) -> str:
+    path = run.part_path(stage, number)
+    name = f"heads/stage={stage}/{path.name}"
+    schema = heads_schema(manifest.shape.width(stage), manifest.vectors["dtype"], manifest.shape.heads)
+    try:
+        vectors = read_part(run.inside(path), schema, run.rebuild)
+        docs = pq.read_table(path, columns=["doc"], page_checksum_verification=True)["doc"].to_numpy()
+    except Mistake as mistake:
+        return str(mistake)
+    except (OSError, pa.ArrowException):
+        return f"{name} is damaged. Rebuild it with '{run.rebuild}'."
+    size = int(manifest.vectors["part_size"])
+    own = expected[number * size : (number + 1) * size]
+    if len(expected) and not np.array_equal(docs, own):
+        held = f"its {len(own)} documents from" if manifest.is_sampled else "documents"
+        return f"{name} does not hold {held} {own[0]} to {own[-1]}. Rebuild it with '{run.rebuild}'."
+    if not np.isfinite(vectors).all():
+        doc = docs[np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0]]
+        return f"{name} holds a number that is not finite, in document {doc}. Rebuild it with '{run.rebuild}'."
+    if digest is not None and digest_of(path) != digest:
+        return f"{name} was made from other texts or settings. Rebuild it with '{run.rebuild}'."
+    return ""

@@ -1,0 +1,1 @@
+"""Full-text search in a run's documents."""
