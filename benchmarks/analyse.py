@@ -53,7 +53,7 @@ def build(cache: Path, documents: int) -> PlantedTopics:
 
 
 def measure(documents: int) -> dict[str, float]:
-    from precompute.analyse import AnalyseConfig, run
+    from precompute.steps.analyse.step import AnalyseConfig, run
 
     with tempfile.TemporaryDirectory() as folder:
         model = build(Path(folder), documents)

@@ -31,9 +31,9 @@ def big_run(cache: Path) -> Run:
     run = Run(cache, NAME)
     if run.exists() and run.manifest().is_done("search"):
         return run
-    from precompute import search
-    from precompute.analyse import AnalyseConfig
-    from precompute.analyse import run as analyse
+    from precompute.steps.analyse.step import AnalyseConfig
+    from precompute.steps.analyse.step import run as analyse
+    from precompute.steps.search import step as search
 
     if run.folder.exists():
         run.remove()

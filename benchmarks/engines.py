@@ -27,7 +27,7 @@ from benchmarks.ray_nodes import ENVIRONMENT, cluster
 from benchmarks.result import Result
 from benchmarks.tiny_model import save_tiny_model, write_corpus
 from core.runs.run import Run
-from precompute.staging import finished_paths
+from precompute.steps.embed.staging import finished_paths
 
 FAULTS, OVERHEAD, GROWTH = 20_000, 5_000, (2_000, 20_000, 200_000)
 """Documents."""

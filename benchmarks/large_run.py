@@ -24,8 +24,8 @@ from core.runs.manifest import Manifest, Step
 from core.runs.row_lookup import GROUP_ROWS
 from core.runs.run import Run, write_part, write_table
 from core.runs.schema import ANALYSIS, DIGEST, DOCUMENTS
-from precompute.fingerprint import part_digest
-from precompute.project_write import write_map, write_preview
+from precompute.job.fingerprint import part_digest
+from precompute.steps.project.write import write_map, write_preview
 
 SHAPE = ModelShape(layers=6, heads=4, kv_heads=4, hidden=32, head_dim=8)
 STAGES = (1, 2, 3)
@@ -44,7 +44,8 @@ def large_run(cache: Path, documents: int) -> Run:
     run = Run(cache, name_of(documents))
     if run.exists() and run.manifest().is_done("project"):
         return run
-    from precompute import analyse, search
+    from precompute.steps.analyse import step as analyse
+    from precompute.steps.search import step as search
 
     labels = np.random.default_rng(0).integers(len(merged()), size=documents)
     if not (run.exists() and run.manifest().is_done("embed")):

@@ -24,7 +24,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 from benchmarks.extract import demo_texts, seconds
 from benchmarks.result import Result
 from core.model.embedder import Embedder, EmbedderConfig
-from precompute.layers_rows import embed_layers
+from precompute.steps.layers.rows import embed_layers
 
 MODEL, DOCUMENTS, TURN = "SmolLM2-135M", 300, 25
 """``TURN`` documents are embedded by both, then the next ones: a job that comes in between costs both alike."""

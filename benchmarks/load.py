@@ -222,8 +222,10 @@ async def measure(cache: Path, options: argparse.Namespace) -> list[Result]:
 
 def demo_run(cache: Path) -> None:
     """The demo with its figures and quickly made maps, where it is not there: two minutes, then it is kept."""
-    from precompute import analyse, embed, project
-    from precompute.project_config import ProjectConfig
+    from precompute.steps.analyse import step as analyse
+    from precompute.steps.embed import step as embed
+    from precompute.steps.project import step as project
+    from precompute.steps.project.config import ProjectConfig
 
     run = Run(cache, DEMO)
     if run.exists() and run.manifest().is_done("project"):

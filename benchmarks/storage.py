@@ -22,9 +22,9 @@ from core.model.slices import HEADS
 from core.model.stages import split_heads
 from core.runs.run import Run
 from core.runs.schema import STORED_AS
-from precompute import analyse
-from precompute.embed import EmbedConfig, run
-from precompute.storage import Storage
+from precompute.job.storage import Storage
+from precompute.steps.analyse import step as analyse
+from precompute.steps.embed.step import EmbedConfig, run
 
 NEAREST = 10
 

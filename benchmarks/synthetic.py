@@ -15,8 +15,8 @@ from core.model.shape import ModelShape
 from core.runs.manifest import Manifest, Step
 from core.runs.run import Run, write_part, write_table
 from core.runs.schema import DOCUMENTS
-from precompute.fingerprint import part_digest
-from precompute.topic_vectors import TopicModel
+from precompute.job.fingerprint import part_digest
+from precompute.job.topic_vectors import TopicModel
 
 EMBEDDED = "planted"
 """The fingerprint of the step 'embed' of such a run."""

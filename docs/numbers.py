@@ -38,7 +38,7 @@ TOPICS = 25
 POINT = 19
 """Bytes of a point of a map: document, head, two coordinates, activation, whether it was fitted."""
 SAMPLE = 20_000
-"""Documents that keep their vectors with --store-vectors sample; see precompute.slim."""
+"""Documents that keep their vectors with --store-vectors sample; see precompute.steps.slim.step."""
 
 
 def measured() -> dict[str, Any]:

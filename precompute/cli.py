@@ -18,9 +18,9 @@ from core.runs.describe import sampled
 from core.runs.run import Run, open_run, trouble_at
 from core.settings import read_settings, unknown_settings
 from core.terminal import printable, printable_json
+from precompute.job.progress import PROGRESS, Progress
+from precompute.job.step import StepResult
 from precompute.options import COLUMNS, DONE, FAILED, MISTAKE, MORE, SAMPLE, parser
-from precompute.progress import PROGRESS, Progress
-from precompute.step import StepResult
 from precompute.summary import label_summary, step_summary
 
 ASK_ABOVE = 1.0
@@ -65,11 +65,11 @@ def _say(sentences: Sequence[str]) -> None:
 def _embed(options: argparse.Namespace) -> int:
     from transformers.utils import logging
 
-    from precompute import embed
-    from precompute.corpus import Filters
-    from precompute.corpus_columns import Columns
     from precompute.engines import Hands
-    from precompute.storage import Storage
+    from precompute.job.storage import Storage
+    from precompute.steps.embed import step as embed
+    from precompute.steps.embed.corpus import Filters
+    from precompute.steps.embed.corpus_columns import Columns
     from precompute.summary import gone_summary, summary
 
     if options.store_vectors is not None:
@@ -125,9 +125,9 @@ def _check_kept(options: argparse.Namespace) -> None:
 
 
 def _label(options: argparse.Namespace) -> int:
-    from precompute import label
-    from precompute.label_config import Asking, Desk, LabelConfig
-    from precompute.topic_vectors import TopicModel
+    from precompute.job.topic_vectors import TopicModel
+    from precompute.steps.label import step as label
+    from precompute.steps.label.config import Asking, Desk, LabelConfig
 
     if options.labels == ZERO_SHOT:  # the only source that loads a model
         from transformers.utils import logging
@@ -169,8 +169,8 @@ def _agreed(dollars: float) -> bool:
 def _analyse(options: argparse.Namespace) -> int:
     from transformers.utils import logging
 
-    from precompute import analyse
-    from precompute.topic_vectors import TopicModel
+    from precompute.job.topic_vectors import TopicModel
+    from precompute.steps.analyse import step as analyse
 
     logging.disable_progress_bar()
     config = analyse.AnalyseConfig(
@@ -187,8 +187,8 @@ def _analyse(options: argparse.Namespace) -> int:
 
 
 def _project(options: argparse.Namespace) -> int:
-    from precompute import project
-    from precompute.project_config import ProjectConfig
+    from precompute.steps.project import step as project
+    from precompute.steps.project.config import ProjectConfig
 
     config = ProjectConfig(
         cache=options.cache,
@@ -207,7 +207,7 @@ def _project(options: argparse.Namespace) -> int:
 
 
 def _search(options: argparse.Namespace) -> int:
-    from precompute import search
+    from precompute.steps.search import step as search
 
     config = search.SearchConfig(options.cache, options.run, options.again)
     return _told("search", search.run(config, _progress(options)), options)
@@ -216,8 +216,8 @@ def _search(options: argparse.Namespace) -> int:
 def _retrieve(options: argparse.Namespace) -> int:
     from transformers.utils import logging
 
-    from precompute import retrieve
-    from precompute.topic_vectors import TopicModel
+    from precompute.job.topic_vectors import TopicModel
+    from precompute.steps.retrieve import step as retrieve
 
     logging.disable_progress_bar()
     config = retrieve.RetrieveConfig(
@@ -242,8 +242,8 @@ def _retrieve(options: argparse.Namespace) -> int:
 def _layers(options: argparse.Namespace) -> int:
     from transformers.utils import logging
 
-    from precompute import layers
-    from precompute.topic_vectors import TopicModel
+    from precompute.job.topic_vectors import TopicModel
+    from precompute.steps.layers import step as layers
 
     logging.disable_progress_bar()
     config = layers.LayersConfig(
@@ -262,9 +262,9 @@ def _layers(options: argparse.Namespace) -> int:
 def _attention(options: argparse.Namespace) -> int:
     from transformers.utils import logging
 
-    from precompute import attention
-    from precompute.attention_config import AttentionConfig
-    from precompute.topic_vectors import TopicModel
+    from precompute.job.topic_vectors import TopicModel
+    from precompute.steps.attention import step as attention
+    from precompute.steps.attention.config import AttentionConfig
 
     logging.disable_progress_bar()
     config = AttentionConfig(
@@ -280,7 +280,7 @@ def _attention(options: argparse.Namespace) -> int:
 
 
 def _slim(options: argparse.Namespace) -> int:
-    from precompute import slim
+    from precompute.steps.slim import step as slim
 
     config = slim.SlimConfig(options.cache, options.run, options.vector_sample, options.analysis_seed)
     result = slim.run(config, _progress(options))
@@ -312,7 +312,7 @@ def _progress(options: argparse.Namespace) -> Progress:
 
 def _all(options: argparse.Namespace) -> int:
     from precompute.engines import ENGINES
-    from precompute.work import working_on
+    from precompute.job.work import working_on
 
     if ENGINES[options.engine].shared:
         raise Mistake(f"'all' is not for --engine {options.engine}. Start 'embed' with it, and then 'all' without.")
@@ -347,7 +347,7 @@ def _status(options: argparse.Namespace) -> int:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from precompute.fingerprint import part_digest
+    from precompute.job.fingerprint import part_digest
 
     run = open_run(options.cache, options.run)
     verdict = verify.verify(run, part_digest)

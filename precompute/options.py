@@ -24,14 +24,14 @@ from core.retrieval.ways import WAYS
 from core.runs.run import default_cache
 from core.runs.schema import STORED_AS
 from core.settings import setting
-from precompute.attention_config import DOCUMENTS as LOOKED_AT
-from precompute.attention_config import TOKENS
-from precompute.corpus_ids import DUPLICATE_IDS, NUMBER, REFUSE
 from precompute.engines import ENGINES
-from precompute.label_config import Asking
-from precompute.label_sources import SOURCES
-from precompute.progress import PROGRESS
-from precompute.slim import DOCUMENTS
+from precompute.job.progress import PROGRESS
+from precompute.steps.attention.config import DOCUMENTS as LOOKED_AT
+from precompute.steps.attention.config import TOKENS
+from precompute.steps.embed.corpus_ids import DUPLICATE_IDS, NUMBER, REFUSE
+from precompute.steps.label.config import Asking
+from precompute.steps.label.sources import SOURCES
+from precompute.steps.slim.step import DOCUMENTS
 
 DONE, FAILED, MISTAKE = 0, 1, 2
 MORE = ("retrieve", "layers", "attention")

@@ -10,8 +10,8 @@ from core.runs.describe import stored
 from core.runs.draft import ANEW, Draft, drafts
 from core.runs.manifest import Manifest
 from core.runs.run import Run, footer_of, open_run, run_names, trouble_at
-from precompute.progress import clock
-from precompute.staging import finished_paths
+from precompute.job.progress import clock
+from precompute.steps.embed.staging import finished_paths
 
 _BEING_BUILT = {"running": "is being built", "stopped": "was being built, and stopped,"}
 

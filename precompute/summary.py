@@ -8,11 +8,11 @@ from core.analysis.labels import WORDS
 from core.model.presets import PRESETS
 from core.runs.describe import sampled, stored
 from core.runs.manifest import Manifest
-from precompute.progress import clock
+from precompute.job.progress import clock
 
 if TYPE_CHECKING:
-    from precompute.embed import EmbedResult
-    from precompute.label import LabelResult
+    from precompute.steps.embed.step import EmbedResult
+    from precompute.steps.label.step import LabelResult
 
 _LEFT_OUT = {
     "bad": "unreadable",

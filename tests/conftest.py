@@ -191,7 +191,7 @@ def demo_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache with the demo run, by the real default model."""
 
     def make(cache: Path) -> None:
-        from precompute.embed import EmbedConfig, run
+        from precompute.steps.embed.step import EmbedConfig, run
 
         run(EmbedConfig(cache, "demo"))
 
@@ -203,8 +203,9 @@ def analysed_cache(demo_cache: Path, tmp_path_factory: pytest.TempPathFactory) -
     """The demo run by the real default model, with its figures and quickly made maps."""
 
     def make(cache: Path) -> None:
-        from precompute import analyse, project
-        from precompute.project_config import ProjectConfig
+        from precompute.steps.analyse import step as analyse
+        from precompute.steps.project import step as project
+        from precompute.steps.project.config import ProjectConfig
 
         shutil.copytree(demo_cache / "demo", cache / "demo")
         analyse.run(analyse.AnalyseConfig(cache, "demo"))
@@ -218,7 +219,7 @@ def retrieved_cache(analysed_cache: Path, tmp_path_factory: pytest.TempPathFacto
     """The same run, its heads judged by 20 of the demo's queries and by its topics."""
 
     def make(cache: Path) -> None:
-        from precompute import retrieve
+        from precompute.steps.retrieve import step as retrieve
 
         shutil.copytree(analysed_cache / "demo", cache / "demo")
         lines = retrieve.DEMO_QUERIES.read_text(encoding="utf-8").splitlines()[::7][:20]
@@ -263,7 +264,7 @@ def bare_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     from benchmarks.synthetic import PlantedTopics, write_run
     from core.model.shape import ModelShape
-    from precompute import analyse
+    from precompute.steps.analyse import step as analyse
 
     cache = tmp_path_factory.mktemp("bare")
     shape = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)

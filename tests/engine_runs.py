@@ -10,11 +10,11 @@ import pytest
 
 from core.model.embedder import EmbedderConfig
 from core.runs.run import Run
-from precompute import embed
-from precompute import part as parts_work
-from precompute.embed import EmbedConfig
-from precompute.progress import Report
-from precompute.staging import write_done
+from precompute.job.progress import Report
+from precompute.steps.embed import part as parts_work
+from precompute.steps.embed import step as embed
+from precompute.steps.embed.staging import write_done
+from precompute.steps.embed.step import EmbedConfig
 
 
 class Seen:

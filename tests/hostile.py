@@ -43,8 +43,11 @@ SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
 def write_hostile(cache: Path, name: str = "hostile") -> Run:
     """Forty-two documents in six topics, with figures, maps, layers, judged heads, and two sources of labels."""
     from benchmarks.synthetic import PlantedLayers, PlantedTopics, write_run
-    from precompute import analyse, layers, project, retrieve
-    from precompute.project_config import ProjectConfig
+    from precompute.steps.analyse import step as analyse
+    from precompute.steps.layers import step as layers
+    from precompute.steps.project import step as project
+    from precompute.steps.project.config import ProjectConfig
+    from precompute.steps.retrieve import step as retrieve
 
     count, names = 42, [TEXTS[at] for at in (0, 2, 4, 8, 14, 17)]
     labels = [names[doc % len(names)] for doc in range(count)]
@@ -105,8 +108,8 @@ def _attention(run: Run) -> None:
     """What heads look at, of noise: the run's model is none that could be asked."""
     from core.analysis.attention_measures import measured
     from core.runs.schema import ANALYSIS
-    from precompute.attention_tables import Collected, attention_rows, pattern_rows
-    from precompute.step import as_table
+    from precompute.job.step import as_table
+    from precompute.steps.attention.tables import Collected, attention_rows, pattern_rows
 
     collected, chance = Collected(SHAPE), np.random.default_rng(0)
     for _ in range(4):

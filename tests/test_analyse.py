@@ -21,12 +21,13 @@ from core.model.shape import ModelShape
 from core.runs import verify
 from core.runs.results import labels_of, read_analysis, read_own_similarity, read_similarity, read_topics
 from core.runs.run import Run, write_part
-from precompute import analyse, analyse_stage
-from precompute.analyse import AnalyseConfig
-from precompute.fingerprint import part_digest
-from precompute.progress import Report
-from precompute.step import StepResult
-from precompute.topic_vectors import TopicModel
+from precompute.job.fingerprint import part_digest
+from precompute.job.progress import Report
+from precompute.job.step import StepResult
+from precompute.job.topic_vectors import TopicModel
+from precompute.steps.analyse import stage as analyse_stage
+from precompute.steps.analyse import step as analyse
+from precompute.steps.analyse.step import AnalyseConfig
 
 SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
 TOPICS = ("rivers", "engines", "poems", "proofs", "spices", "planets")
@@ -238,7 +239,7 @@ def test_killed_at_any_moment_it_ends_with_the_same_bytes(
 import sys
 from pathlib import Path
 from tests.test_analyse import MODEL
-from precompute import analyse
+from precompute.steps.analyse import step as analyse
 analyse.run(analyse.AnalyseConfig(Path(sys.argv[1]), "planted", model=MODEL))
 """
     whole = write_run(tmp_path / "whole", "planted", SHAPE, vectors, LABELS, part_size=50)
@@ -367,8 +368,8 @@ def test_other_weights_are_refused(
     tmp_path: Path, tiny_model: Path, other_model: Path, write_corpus: Any, some_rows: Any
 ) -> None:
     from core.model.embedder import EmbedderConfig
-    from precompute.embed import EmbedConfig
-    from precompute.embed import run as embed
+    from precompute.steps.embed.step import EmbedConfig
+    from precompute.steps.embed.step import run as embed
 
     source = str(write_corpus(some_rows(6)))
     embed(EmbedConfig(tmp_path, "tiny", source, EmbedderConfig(model=str(tiny_model))))

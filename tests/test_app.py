@@ -193,7 +193,7 @@ def test_a_run_with_fewer_heads_does_not_inherit_a_head_that_it_has_not(
     tmp_path: Path,
 ) -> None:
     from core.model.embedder import EmbedderConfig
-    from precompute.embed import EmbedConfig, run
+    from precompute.steps.embed.step import EmbedConfig, run
 
     cache = tmp_path / "cache"
     shutil.copytree(demo_cache / "demo", cache / "demo")
@@ -223,7 +223,7 @@ def test_a_run_of_one_nasty_document(
     open_app: Callable[..., AppTest], tiny_model: Path, write_corpus: Callable[..., Path], tmp_path: Path
 ) -> None:
     from core.model.embedder import EmbedderConfig
-    from precompute.embed import EmbedConfig, run
+    from precompute.steps.embed.step import EmbedConfig, run
 
     source = write_corpus([{"title": NASTY, "text": NASTY, "topic": NASTY, "kind": NASTY[:20]}], f"{'x' * 20}.jsonl")
     run(EmbedConfig(tmp_path / "cache", "one", str(source), EmbedderConfig(model=str(tiny_model))))

@@ -23,14 +23,15 @@ from core.runs.run import Run
 from core.runs.schema import ANALYSIS
 from core.runs.table_checks import Sizes, check_rows
 from core.runs.verify import verify
-from precompute import attention, attention_parts
-from precompute.attention_config import AttentionConfig
-from precompute.attention_parts import Work, make_part, read_part, read_texts
-from precompute.attention_tables import Collected, attention_rows
-from precompute.embed import EmbedConfig
-from precompute.embed import run as embed
-from precompute.fingerprint import part_digest
-from precompute.topic_vectors import TopicModel
+from precompute.job.fingerprint import part_digest
+from precompute.job.topic_vectors import TopicModel
+from precompute.steps.attention import parts as attention_parts
+from precompute.steps.attention import step as attention
+from precompute.steps.attention.config import AttentionConfig
+from precompute.steps.attention.parts import Work, make_part, read_part, read_texts
+from precompute.steps.attention.tables import Collected, attention_rows
+from precompute.steps.embed.step import EmbedConfig
+from precompute.steps.embed.step import run as embed
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -80,7 +80,7 @@ def test_untrusted_titles_do_nothing(
     page: Page, serve: Callable[[Path], str], tiny_model: Path, write_corpus: Callable[..., Path], tmp_path: Path
 ) -> None:
     from core.model.embedder import EmbedderConfig
-    from precompute.embed import EmbedConfig, run
+    from precompute.steps.embed.step import EmbedConfig, run
 
     nasty = '<img src=x onerror="window.hit=1"><script>window.hit=1</script> ![p](//127.0.0.1:9/x.png)'
     rows = [{"title": f"{number} {nasty}", "text": f"{number} {nasty}", "topic": nasty} for number in range(9)]

@@ -15,8 +15,8 @@ from test_layers import LABELS, MODEL, SHAPE, last_layer, rows
 from benchmarks.synthetic import PlantedLayers, write_run
 from core.model.shape import ModelShape
 from core.runs.run import Run
-from precompute import layers
-from precompute.layers import LayersConfig
+from precompute.steps.layers import step as layers
+from precompute.steps.layers.step import LayersConfig
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 WIDE = ModelShape(layers=32, heads=32, kv_heads=8, hidden=64, head_dim=2)

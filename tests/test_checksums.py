@@ -20,11 +20,16 @@ from core.runs.checksums import begun, checksums
 from core.runs.manifest import is_unchanged
 from core.runs.run import Run
 from core.runs.verify import verify
-from precompute import analyse, label, layers, project, retrieve, search
-from precompute.fingerprint import part_digest
-from precompute.label_config import LabelConfig
-from precompute.project_config import ProjectConfig
-from precompute.step import StepRecord
+from precompute.job.fingerprint import part_digest
+from precompute.job.step import StepRecord
+from precompute.steps.analyse import step as analyse
+from precompute.steps.label import step as label
+from precompute.steps.label.config import LabelConfig
+from precompute.steps.layers import step as layers
+from precompute.steps.project import step as project
+from precompute.steps.project.config import ProjectConfig
+from precompute.steps.retrieve import step as retrieve
+from precompute.steps.search import step as search
 
 FLIPS = 40
 

@@ -13,9 +13,10 @@ from core.analysis.labels import CIRCULAR_NOTE
 from core.model.shape import ModelShape
 from core.runs.run import Run
 from pages.shared.text import plain
-from precompute import analyse, label
-from precompute.analyse import AnalyseConfig
-from precompute.label_config import LabelConfig
+from precompute.steps.analyse import step as analyse
+from precompute.steps.analyse.step import AnalyseConfig
+from precompute.steps.label import step as label
+from precompute.steps.label.config import LabelConfig
 
 ROOT = Path(__file__).resolve().parent.parent
 SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)

@@ -285,7 +285,7 @@ def test_ctrl_c_says_how_to_go_on(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("precompute.embed.run", interrupted)
+    monkeypatch.setattr("precompute.steps.embed.step.run", interrupted)
     assert main(["embed", "run", "--cache", str(cache), "--source", str(corpus), "--model", str(tiny_model)]) == 1
     out, err = capfd.readouterr()
     assert out == ""

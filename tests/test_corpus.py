@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import Mistake
-from precompute import corpus_columns
-from precompute.corpus import Corpus, Counts, Document, Filters, extra_name
-from precompute.corpus_columns import Columns
-from precompute.embed_config import EmbedConfig, inputs_of
 from precompute.sources import OnBad, Row, open_source, refuse
 from precompute.sources.values import scalar, title_of
+from precompute.steps.embed import corpus_columns
+from precompute.steps.embed.config import EmbedConfig, inputs_of
+from precompute.steps.embed.corpus import Corpus, Counts, Document, Filters, extra_name
+from precompute.steps.embed.corpus_columns import Columns
 
 
 class Rows:

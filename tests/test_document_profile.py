@@ -22,7 +22,7 @@ from core.errors import Mistake
 from core.model.shape import ModelShape
 from core.retrieval.head_index import HeadIndex
 from core.runs.results import read_similarity, read_topics
-from precompute import analyse
+from precompute.steps.analyse import step as analyse
 
 
 def test_percentiles_by_hand() -> None:

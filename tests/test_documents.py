@@ -13,8 +13,8 @@ import pytest
 
 from core.runs.run import Run, write_table
 from core.runs.schema import DIGEST, DOCUMENTS, FINISHED_DOCUMENTS, STAGED_DOCUMENTS
-from precompute.documents import finish_documents
-from precompute.staging import documents_path, write_done
+from precompute.job.documents import finish_documents
+from precompute.steps.embed.staging import documents_path, write_done
 
 
 def finish(tmp_path: Path, *parts: list[dict[str, Any]]) -> tuple[dict[str, str], pa.Table]:

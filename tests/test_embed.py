@@ -26,12 +26,13 @@ from core.errors import Mistake
 from core.model.embedder import Embedder, EmbedderConfig
 from core.runs.run import Run, digest_of, write_part, write_table
 from core.runs.verify import verify
-from precompute import embed, progress
-from precompute.corpus import Filters
-from precompute.embed import EmbedConfig, EmbedResult
-from precompute.fingerprint import part_digest
-from precompute.staging import finished_paths
+from precompute.job import progress
+from precompute.job.fingerprint import part_digest
 from precompute.status import status
+from precompute.steps.embed import step as embed
+from precompute.steps.embed.corpus import Filters
+from precompute.steps.embed.staging import finished_paths
+from precompute.steps.embed.step import EmbedConfig, EmbedResult
 
 Rows = Callable[..., list[dict[str, Any]]]
 Write = Callable[..., Path]

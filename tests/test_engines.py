@@ -19,12 +19,12 @@ from core.model.embedder import EmbedderConfig, ModelInfo
 from core.model.shape import ModelShape
 from core.runs.run import Run
 from core.runs.verify import verify
-from precompute import embed
-from precompute.embed import EmbedConfig
 from precompute.engines import ENGINES, Hands, Task
 from precompute.engines.crew import Dead, Word, make_parts
-from precompute.fingerprint import part_digest
-from precompute.part_spec import Event, PartDone
+from precompute.job.fingerprint import part_digest
+from precompute.steps.embed import step as embed
+from precompute.steps.embed.part_spec import Event, PartDone
+from precompute.steps.embed.step import EmbedConfig
 
 INFO = ModelInfo("m", "r", ModelShape(1, 1, 1, 1, 1), (1,), "mean", "", "", 1, "float32")
 
@@ -53,7 +53,7 @@ def test_several_processes_make_the_same_run_though_one_is_killed(
     killed: list[int] = []
 
     def kill() -> None:
-        victim = next(child for child in children(os.getpid()) if "precompute.child" in command_of(child))
+        victim = next(child for child in children(os.getpid()) if "precompute.job.child" in command_of(child))
         os.kill(victim, signal.SIGKILL)
         killed.append(victim)
 
@@ -66,7 +66,7 @@ def test_several_processes_make_the_same_run_though_one_is_killed(
     assert result.parts_kept == 2
     assert_same(Run(config.cache, "run"), Run(config.cache, "whole"))
     assert verify(Run(config.cache, "run"), part_digest).problems == ()
-    assert not [child for child in children(os.getpid()) if "precompute.child" in command_of(child)]
+    assert not [child for child in children(os.getpid()) if "precompute.job.child" in command_of(child)]
 
 
 @pytest.mark.slow

@@ -21,11 +21,11 @@ from core.remote.lease import Lease
 from core.remote.mirrors import cache_at, mirror_at
 from core.runs.run import Run
 from core.runs.verify import verify
-from precompute import embed
-from precompute.embed import EmbedConfig, EmbedResult
 from precompute.engines import led
-from precompute.fingerprint import part_digest
-from precompute.staging import done_path, finished_paths
+from precompute.job.fingerprint import part_digest
+from precompute.steps.embed import step as embed
+from precompute.steps.embed.staging import done_path, finished_paths
+from precompute.steps.embed.step import EmbedConfig, EmbedResult
 from precompute.summary import summary
 
 

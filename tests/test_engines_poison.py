@@ -18,13 +18,14 @@ from core.model.shape import ModelShape
 from core.model.tokens import Tokens
 from core.runs.run import Run
 from core.runs.verify import verify
-from precompute import embed, leaving_out
-from precompute.embed import EmbedConfig
-from precompute.fingerprint import part_digest
-from precompute.staging import begin, finished_paths, forgive, stage_documents
+from precompute.job.fingerprint import part_digest
 from precompute.status import as_text, status
+from precompute.steps.embed import leaving_out
+from precompute.steps.embed import step as embed
+from precompute.steps.embed.staging import begin, finished_paths, forgive, stage_documents
+from precompute.steps.embed.step import EmbedConfig
+from precompute.steps.embed.surviving import Died, embed_surviving
 from precompute.summary import summary
-from precompute.surviving import Died, embed_surviving
 
 POISON = "poison"
 AT = (1, 6, 7, 8, 19)
@@ -193,7 +194,7 @@ def test_more_than_are_looked_for() -> None:
 
 CRASH = f"""
 import os, signal, sys
-if "precompute.child" in " ".join(sys.orig_argv):
+if "precompute.job.child" in " ".join(sys.orig_argv):
     from core.model.tokens import Tokens
     encode = Tokens.encode
 
@@ -239,7 +240,7 @@ def test_a_document_that_crashes_the_process_is_isolated(
             begin(run, number, digest)
             staged.append((run, number, digest))
 
-    monkeypatch.setattr("precompute.reading.stage_documents", after_two_deaths)
+    monkeypatch.setattr("precompute.steps.embed.reading.stage_documents", after_two_deaths)
     result = embed.run(replace(config, max_failures=1))
     assert staged
     run = Run(config.cache, "run")

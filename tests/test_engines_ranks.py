@@ -13,12 +13,12 @@ from engine_runs import assert_same, break_off, twenty_in_parts_of_three
 
 from core.errors import Mistake
 from core.runs.run import Run
-from precompute import embed
-from precompute.corpus import Filters
-from precompute.embed import EmbedConfig
 from precompute.engines.place import Place, place_of
-from precompute.staging import documents_path, read_record
 from precompute.status import status
+from precompute.steps.embed import step as embed
+from precompute.steps.embed.corpus import Filters
+from precompute.steps.embed.staging import documents_path, read_record
+from precompute.steps.embed.step import EmbedConfig
 from precompute.summary import summary
 
 VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_ARRAY_TASK_ID", "SLURM_JOB_ID")

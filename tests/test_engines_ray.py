@@ -17,10 +17,10 @@ from engine_runs import Seen, assert_same, break_off, children, command_of, twen
 from core.errors import Mistake
 from core.model.embedder import ModelInfo
 from core.runs.run import Run
-from precompute import embed
-from precompute.embed import EmbedConfig
 from precompute.engines import Hands
-from precompute.part_spec import PartDone
+from precompute.steps.embed import step as embed
+from precompute.steps.embed.part_spec import PartDone
+from precompute.steps.embed.step import EmbedConfig
 
 ROOT = Path(__file__).parents[1]
 

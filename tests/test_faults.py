@@ -23,9 +23,10 @@ from core.model.shape import ModelShape
 from core.runs.run import Run
 from core.runs.verify import verify
 from pages.shared import data
-from precompute import analyse, label
-from precompute.fingerprint import part_digest
-from precompute.label_config import LabelConfig
+from precompute.job.fingerprint import part_digest
+from precompute.steps.analyse import step as analyse
+from precompute.steps.label import step as label
+from precompute.steps.label.config import LabelConfig
 
 SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
 

@@ -31,7 +31,7 @@ from core.runs.results import read_analysis, read_map, read_own_similarity, read
 from core.runs.run import Run
 from core.runs.schema import ANALYSIS
 from core.runs.verify import verify
-from precompute.fingerprint import part_digest
+from precompute.job.fingerprint import part_digest
 
 EXAMPLES = int(500 * float(os.environ.get("FUZZ", "0.2")))
 PAGES_EVERY = 25

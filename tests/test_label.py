@@ -23,13 +23,14 @@ from core.runs.results import read_labels
 from core.runs.run import Run
 from core.runs.schema import DIGEST, LABELS
 from core.runs.verify import verify
-from precompute import analyse, label
-from precompute.analyse import AnalyseConfig
 from precompute.cli import STEPS
-from precompute.fingerprint import part_digest
-from precompute.label_config import LabelConfig
-from precompute.label_sources import NO_TOPIC, SOURCES
-from precompute.step import StepResult
+from precompute.job.fingerprint import part_digest
+from precompute.job.step import StepResult
+from precompute.steps.analyse import step as analyse
+from precompute.steps.analyse.step import AnalyseConfig
+from precompute.steps.label import step as label
+from precompute.steps.label.config import LabelConfig
+from precompute.steps.label.sources import NO_TOPIC, SOURCES
 
 SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
 TOPICS = ("rivers", "engines", "poems, short", "naïve “quotes” and 'marks'")

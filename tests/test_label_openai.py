@@ -22,11 +22,13 @@ from core.model.shape import ModelShape
 from core.runs.results import read_labels
 from core.runs.run import Run
 from core.runs.verify import verify
-from precompute import cli, label, label_openai
-from precompute.fingerprint import part_digest
-from precompute.label_config import Asking, LabelConfig
+from precompute import cli
+from precompute.job.fingerprint import part_digest
 from precompute.labelling import endpoint
 from precompute.labelling.config import AskConfig
+from precompute.steps.label import openai as label_openai
+from precompute.steps.label import step as label
+from precompute.steps.label.config import Asking, LabelConfig
 from tests.openai_server import TOPICS, OpenAIServer
 
 SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)

@@ -26,13 +26,15 @@ from core.runs import verify
 from core.runs.results import read_analysis
 from core.runs.run import Run, write_table
 from core.runs.table_checks import Sizes, check_rows
-from precompute import analyse, label, layers
-from precompute.analyse import AnalyseConfig
-from precompute.fingerprint import part_digest
-from precompute.label_config import LabelConfig
-from precompute.layers import LayersConfig
-from precompute.layers_rows import embed_layers
-from precompute.step import StepResult
+from precompute.job.fingerprint import part_digest
+from precompute.job.step import StepResult
+from precompute.steps.analyse import step as analyse
+from precompute.steps.analyse.step import AnalyseConfig
+from precompute.steps.label import step as label
+from precompute.steps.label.config import LabelConfig
+from precompute.steps.layers import step as layers
+from precompute.steps.layers.rows import embed_layers
+from precompute.steps.layers.step import LayersConfig
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -86,7 +86,7 @@ def test_an_uncaught_error_is_told_by_type_and_place(log: io.StringIO) -> None:
 def tiny_cache(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run by a tiny real model; the word numbat is in one of its documents."""
     from core.model.embedder import EmbedderConfig
-    from precompute.embed import EmbedConfig, run
+    from precompute.steps.embed.step import EmbedConfig, run
 
     cache = tmp_path_factory.mktemp("tiny")
     source = cache / "corpus.jsonl"

@@ -44,7 +44,7 @@ from pathlib import Path
 import numpy as np
 from benchmarks.synthetic import PlantedTopics, write_run
 from core.model.shape import ModelShape
-from precompute.analyse import AnalyseConfig, run
+from precompute.steps.analyse.step import AnalyseConfig, run
 
 shape, count, cache = ModelShape(1, 8, 8, 1024, 128), int(sys.argv[1]), Path(sys.argv[2])
 labels = [f"topic {doc % 5}" for doc in range(count)]

@@ -19,8 +19,8 @@ from core.runs.schema import ANALYSIS
 from pages.shared.attention import COLOURS, LETTERS
 from pages.understand.attention_figures import Pattern, matrix_figure, pattern_figure, small_pattern
 from pages.understand.attention_head import WORDS
-from precompute.attention_tables import Collected, attention_rows, pattern_rows
-from precompute.step import StepRecord, as_table
+from precompute.job.step import StepRecord, as_table
+from precompute.steps.attention.tables import Collected, attention_rows, pattern_rows
 
 PAGE = "pages/understand/attention.py"
 

@@ -28,7 +28,7 @@ from pages.shared.components import map_data
 from pages.shared.components.map_data import inside, read_area, stage_map
 from pages.shared.data import run_state
 from pages.shared.head_choice import format_heads, parse_heads
-from precompute import search as search_step
+from precompute.steps.search import step as search_step
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = "pages/explore/head_map.py"

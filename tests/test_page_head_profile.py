@@ -22,8 +22,8 @@ from core.analysis.roles import RULES
 from core.model.shape import ModelShape
 from core.runs.results import labels_of, read_analysis, read_own_similarity, read_topics
 from core.runs.run import Run, write_table
-from precompute import analyse
-from precompute.analyse import AnalyseConfig
+from precompute.steps.analyse import step as analyse
+from precompute.steps.analyse.step import AnalyseConfig
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = "pages/explore/head_profile.py"

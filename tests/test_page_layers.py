@@ -17,8 +17,8 @@ from benchmarks.synthetic import write_run
 from core.analysis.labels import CIRCULAR_NOTE
 from core.runs.run import Run
 from pages.shared.text import plain
-from precompute import layers
-from precompute.layers import LayersConfig
+from precompute.steps.layers import step as layers
+from precompute.steps.layers.step import LayersConfig
 
 PAGE = "pages/understand/layers.py"
 

@@ -29,10 +29,10 @@ from core.runs.results import read_analysis, read_labels, read_similarity, read_
 from core.runs.run import Run
 from pages.shared.text import plain
 from pages.understand.topics_figures import confusion_figure, counts_figure, map_figure, nearest_figure, short_names
-from precompute import analyse
-from precompute import label as label_step
-from precompute.analyse import AnalyseConfig
-from precompute.label_config import LabelConfig
+from precompute.steps.analyse import step as analyse
+from precompute.steps.analyse.step import AnalyseConfig
+from precompute.steps.label import step as label_step
+from precompute.steps.label.config import LabelConfig
 
 ROOT = Path(__file__).resolve().parent.parent
 NASTY = '<img src=x onerror="alert(1)"> **bold** [link](javascript:alert(1)) $x$'

@@ -28,11 +28,12 @@ from core.uploads import Watch
 from core.uploads.turns import Turns
 from pages.shared import embedding
 from pages.shared.queue import Ticket
-from precompute import analyse, project
-from precompute.analyse import AnalyseConfig
-from precompute.embed import EmbedConfig, run
-from precompute.project_config import ProjectConfig
-from precompute.topic_vectors import TopicModel
+from precompute.job.topic_vectors import TopicModel
+from precompute.steps.analyse import step as analyse
+from precompute.steps.analyse.step import AnalyseConfig
+from precompute.steps.embed.step import EmbedConfig, run
+from precompute.steps.project import step as project
+from precompute.steps.project.config import ProjectConfig
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = "pages/use/your_document.py"

@@ -25,8 +25,8 @@ from core.retrieval.head_index import HeadIndex
 from core.runs.run import Run, open_run, run_names
 from core.runs.verify import verify
 from precompute.engines import local
-from precompute.fingerprint import part_digest
-from precompute.project_config import ProjectConfig
+from precompute.job.fingerprint import part_digest
+from precompute.steps.project.config import ProjectConfig
 cache = Path(sys.argv[1])
 assert run_names(cache) == ["planted"]
 run = open_run(cache, "planted")

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from precompute import progress
-from precompute.progress import PROGRESS, Bar, Json, Lines, Meter, Quiet, Report, clock
+from precompute.job import progress
+from precompute.job.progress import PROGRESS, Bar, Json, Lines, Meter, Quiet, Report, clock
 
 
 class Clock:

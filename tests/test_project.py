@@ -24,9 +24,10 @@ from core.model.shape import ModelShape
 from core.runs.results import read_analysis, read_map, read_placer
 from core.runs.run import Run
 from core.runs.schema import MAP
-from precompute import project, project_map
-from precompute.progress import Report
-from precompute.project_config import ProjectConfig
+from precompute.job.progress import Report
+from precompute.steps.project import map as project_map
+from precompute.steps.project import step as project
+from precompute.steps.project.config import ProjectConfig
 
 Command = Callable[..., Any]
 Vectors = dict[int, np.ndarray]

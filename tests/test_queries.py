@@ -87,7 +87,7 @@ def test_the_demo_s_queries_fit_its_corpus() -> None:
     """134 questions over 1 to 10 documents; those of one question are of different topics, and every topic is asked."""
     folder = Path(__file__).parent.parent / "precompute"
     rows = [json.loads(line) for path in sorted((folder / "demo").glob("*.jsonl")) for line in path.open("rb")]
-    queries = read_queries(folder / "demo_queries.jsonl", [row["id"] for row in rows])
+    queries = read_queries(folder / "steps/retrieve/demo_queries.jsonl", [row["id"] for row in rows])
     assert Counter(query.aspects for query in queries) == {1: 30, 2: 24, 3: 20, 4: 18, 5: 16, 6: 14, 10: 12}
     for query in queries:
         assert len(query.relevant) == query.aspects

@@ -22,9 +22,9 @@ from core.remote import mirror
 from core.remote.mirrors import cache_at, mirror_at
 from core.runs.draft import copied, publish
 from core.runs.run import Run, open_run, run_names
-from precompute import analyse
 from precompute.labelling.answers import Answer
 from precompute.labelling.answers_there import answers_at
+from precompute.steps.analyse import step as analyse
 
 SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
 TOPICS = ("rivers", "engines")

@@ -27,8 +27,8 @@ from core.remote.objects import PROBE
 from core.runs.draft import Draft
 from core.runs.run import Run, open_run, run_names
 from core.settings import is_read_only, read_settings
-from precompute import embed
-from precompute.embed import EmbedConfig
+from precompute.steps.embed import step as embed
+from precompute.steps.embed.step import EmbedConfig
 
 SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
 SECRET = "a-secret-that-nobody-may-see"

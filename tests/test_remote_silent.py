@@ -23,7 +23,7 @@ from core.remote import breaker, mirror, mirrors
 from core.remote.errors import NoAnswer
 from core.remote.mirrors import cache_at, for_readers, mirror_at
 from core.runs.run import Run, fetched_by, open_run, run_names, trouble_at
-from precompute import analyse
+from precompute.steps.analyse import step as analyse
 
 SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
 READERS = 5

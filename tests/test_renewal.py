@@ -26,14 +26,17 @@ from core.runs import replace as exchange
 from core.runs.draft import Draft, copied, drafts, is_being_renewed, publish
 from core.runs.run import Run, run_names
 from core.runs.verify import verify
-from precompute import analyse, embed, label, project
-from precompute.embed import EmbedConfig
-from precompute.fingerprint import part_digest
-from precompute.label_config import LabelConfig
-from precompute.project_config import ProjectConfig
-from precompute.staging import finished_paths
+from precompute.job.fingerprint import part_digest
+from precompute.job.work import working_on
 from precompute.status import as_text, status
-from precompute.work import working_on
+from precompute.steps.analyse import step as analyse
+from precompute.steps.embed import step as embed
+from precompute.steps.embed.staging import finished_paths
+from precompute.steps.embed.step import EmbedConfig
+from precompute.steps.label import step as label
+from precompute.steps.label.config import LabelConfig
+from precompute.steps.project import step as project
+from precompute.steps.project.config import ProjectConfig
 
 SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
 TOPICS = ("rivers", "engines")

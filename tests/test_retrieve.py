@@ -17,9 +17,9 @@ from core.retrieval.study import CHANCE, KS, ways_at
 from core.runs.results import read_analysis
 from core.runs.run import Run
 from core.runs.verify import verify
-from precompute import retrieve
-from precompute.fingerprint import part_digest
-from precompute.retrieve import RetrieveConfig
+from precompute.job.fingerprint import part_digest
+from precompute.steps.retrieve import step as retrieve
+from precompute.steps.retrieve.step import RetrieveConfig
 
 STAGE = 3
 

@@ -15,8 +15,8 @@ from core.model.embedder import EmbedderConfig
 from core.model.same_model import Whereabouts, make_available, run_model
 from core.runs.manifest import Manifest
 from core.runs.run import Run
-from precompute.embed import EmbedConfig
-from precompute.embed import run as embed
+from precompute.steps.embed.step import EmbedConfig
+from precompute.steps.embed.step import run as embed
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -16,11 +16,11 @@ from core.runs.results import Preview, map_lookup, read_preview
 from core.runs.run import Run
 from core.runs.verify import verify
 from core.search.index import find
-from precompute.fingerprint import part_digest
-from precompute.project import run as project
-from precompute.project_config import ProjectConfig
-from precompute.search import SearchConfig
-from precompute.search import run as search
+from precompute.job.fingerprint import part_digest
+from precompute.steps.project.config import ProjectConfig
+from precompute.steps.project.step import run as project
+from precompute.steps.search.step import SearchConfig
+from precompute.steps.search.step import run as search
 
 SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
 TEXTS = ["a grey heron", "a red kite", "東京の鳥", "a grey kite"]

@@ -26,15 +26,20 @@ from core.runs.manifest import Manifest
 from core.runs.results import read_map, read_placer
 from core.runs.run import Run, write_table
 from core.runs.verify import verify
-from precompute import analyse, embed, label, project, retrieve, slim
-from precompute.analyse import AnalyseConfig
-from precompute.fingerprint import part_digest
-from precompute.label_config import LabelConfig
-from precompute.project_config import ProjectConfig
-from precompute.retrieve import RetrieveConfig
-from precompute.slim import SlimConfig
-from precompute.storage import Storage
-from precompute.topic_vectors import TopicModel
+from precompute.job.fingerprint import part_digest
+from precompute.job.storage import Storage
+from precompute.job.topic_vectors import TopicModel
+from precompute.steps.analyse import step as analyse
+from precompute.steps.analyse.step import AnalyseConfig
+from precompute.steps.embed import step as embed
+from precompute.steps.label import step as label
+from precompute.steps.label.config import LabelConfig
+from precompute.steps.project import step as project
+from precompute.steps.project.config import ProjectConfig
+from precompute.steps.retrieve import step as retrieve
+from precompute.steps.retrieve.step import RetrieveConfig
+from precompute.steps.slim import step as slim
+from precompute.steps.slim.step import SlimConfig
 
 DOCUMENTS, SIZE = 45, 7
 WANTED = (3, 40)

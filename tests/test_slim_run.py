@@ -21,17 +21,21 @@ from core.model.embedder import EmbedderConfig
 from core.retrieval.nearest import nearest
 from core.runs.run import Run
 from pages.shared import embedding
-from precompute import analyse, attention, layers, project, retrieve
-from precompute import slim as step
-from precompute.analyse import AnalyseConfig
-from precompute.attention_config import AttentionConfig
-from precompute.embed import EmbedConfig, run
-from precompute.layers import LayersConfig
-from precompute.project_config import ProjectConfig
-from precompute.retrieve import RetrieveConfig
-from precompute.slim import SlimConfig
-from precompute.storage import Storage
-from precompute.topic_vectors import TopicModel
+from precompute.job.storage import Storage
+from precompute.job.topic_vectors import TopicModel
+from precompute.steps.analyse import step as analyse
+from precompute.steps.analyse.step import AnalyseConfig
+from precompute.steps.attention import step as attention
+from precompute.steps.attention.config import AttentionConfig
+from precompute.steps.embed.step import EmbedConfig, run
+from precompute.steps.layers import step as layers
+from precompute.steps.layers.step import LayersConfig
+from precompute.steps.project import step as project
+from precompute.steps.project.config import ProjectConfig
+from precompute.steps.retrieve import step as retrieve
+from precompute.steps.retrieve.step import RetrieveConfig
+from precompute.steps.slim import step
+from precompute.steps.slim.step import SlimConfig
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted(re.findall(r'"(pages/\w+/\w+\.py)"', (ROOT / "app.py").read_text()))

@@ -667,6 +667,8 @@ def test_the_hub_fingerprint_follows_every_part(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.slow
 def test_opening_a_source_does_not_import_datasets() -> None:
-    code = "import sys, precompute.corpus; sys.exit(bool({'datasets', 'torch', 'pyarrow'} & set(sys.modules)))"
+    code = (
+        "import sys, precompute.steps.embed.corpus; sys.exit(bool({'datasets', 'torch', 'pyarrow'} & set(sys.modules)))"
+    )
     root = Path(__file__).parent.parent
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0

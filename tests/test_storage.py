@@ -19,10 +19,10 @@ from core.runs.describe import check_stages, left_out, stages_said
 from core.runs.int8 import quantise
 from core.runs.run import Run, digest_of, write_part
 from core.runs.verify import verify
-from precompute import part
-from precompute.embed import EmbedConfig, run
-from precompute.fingerprint import part_digest
-from precompute.storage import Storage
+from precompute.job.fingerprint import part_digest
+from precompute.job.storage import Storage
+from precompute.steps.embed import part
+from precompute.steps.embed.step import EmbedConfig, run
 
 EVEN = ModelShape(layers=2, heads=4, kv_heads=4, hidden=32, head_dim=8)
 UNEVEN = ModelShape(layers=2, heads=5, kv_heads=5, hidden=32, head_dim=8)

@@ -35,7 +35,7 @@ from core.runs.run import (
 from core.runs.schema import DIGEST, documents_schema, heads_schema
 from core.runs.verify import verify
 from core.runs.widening import widen_parts
-from precompute.fingerprint import part_digest
+from precompute.job.fingerprint import part_digest
 
 SHAPE = ModelShape(layers=3, heads=2, kv_heads=1, hidden=6, head_dim=2)  # stage 1 is 4 wide, stages 2 and 3 are 6
 PART_SIZE = 3

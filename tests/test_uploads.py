@@ -18,7 +18,7 @@ from pypdf import PdfReader, PdfWriter
 from core.errors import Mistake
 from core.uploads import MAX_BYTES, MAX_CHARACTERS, READERS, Uploaded, parse_upload, pasted, read_upload
 from core.uploads.records import MAX_TEXTS, TEXT_FIELDS
-from precompute.corpus_columns import DEFAULTS
+from precompute.steps.embed.corpus_columns import DEFAULTS
 
 WORLD = "Zwölf Boxkämpfer, שלום עולם, مرحبا بالعالم, 日本語の文章です。👩‍👩‍👧 می‌خواهم"
 """Accents, both ways of writing, no spaces, an emoji of five code points, a word held together by a joiner."""

@@ -16,7 +16,7 @@ from core.model.shape import ModelShape
 from core.runs.run import Run, write_table
 from core.runs.schema import FAILED
 from core.runs.verify import verify
-from precompute.fingerprint import part_digest
+from precompute.job.fingerprint import part_digest
 
 SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
 LEFT_OUT = [{"place": 1, "id": "x", "reason": "ValueError"}, {"place": 5, "id": "y", "reason": "ValueError"}]

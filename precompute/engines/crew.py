@@ -10,7 +10,7 @@ from typing import Protocol
 from core.errors import Mistake
 from core.model.embedder import ModelInfo
 from precompute.engines.task import Task
-from precompute.part_spec import Event, PartDone, Tell
+from precompute.steps.embed.part_spec import Event, PartDone, Tell
 
 _LOSSES = 6
 """Workers that one part may cost, and that may die in a row before any has a model: two more than any part needs."""

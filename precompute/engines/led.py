@@ -22,9 +22,9 @@ from core.runs.run import Run
 from precompute.engines.place import Place, place_of
 from precompute.engines.ranks import numbers, on_own_device
 from precompute.engines.task import Task
-from precompute.part import Worker
-from precompute.part_spec import PartSpec, Tell
-from precompute.staging import Read, finished_paths, is_staged, read_record
+from precompute.steps.embed.part import Worker
+from precompute.steps.embed.part_spec import PartSpec, Tell
+from precompute.steps.embed.staging import Read, finished_paths, is_staged, read_record
 
 _PATIENCE = 2.0
 """Seconds between two looks at what others have done."""

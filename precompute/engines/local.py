@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from core.cores import cores
 from core.errors import Mistake
-from precompute.child import Child
 from precompute.engines.crew import Dead, Word, make_parts
 from precompute.engines.task import Task
-from precompute.part import Worker
-from precompute.part_spec import PartSpec, Tell
-from precompute.surviving import Died, Unusable
+from precompute.job.child import Child
+from precompute.steps.embed.part import Worker
+from precompute.steps.embed.part_spec import PartSpec, Tell
+from precompute.steps.embed.surviving import Died, Unusable
 
 _PATIENCE = 1.0
 """Seconds after which a silent crew is no longer listened to, for the moment."""

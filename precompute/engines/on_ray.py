@@ -16,8 +16,8 @@ from core.errors import Mistake
 from core.model.embedder import ModelInfo
 from precompute.engines.crew import Dead, Word, make_parts
 from precompute.engines.task import Hands, Task
-from precompute.part_spec import PartDone, PartSpec, Tell
-from precompute.surviving import Unusable
+from precompute.steps.embed.part_spec import PartDone, PartSpec, Tell
+from precompute.steps.embed.surviving import Unusable
 
 _ROOT = Path(__file__).parents[2]
 _PATIENCE = 5.0
@@ -57,7 +57,7 @@ class Replica:
     """What Ray calls an actor: a worker somewhere in the cluster."""
 
     def __init__(self, spec: PartSpec) -> None:
-        from precompute.part import Worker, hush
+        from precompute.steps.embed.part import Worker, hush
 
         hush()
         self._worker = Worker(spec)

@@ -15,11 +15,11 @@ from dataclasses import replace
 from core.runs.run import Run
 from precompute.engines.place import Place, place_of
 from precompute.engines.task import Task
-from precompute.finishing import done_by_another
-from precompute.part import Worker
-from precompute.part_spec import PartSpec, Tell
-from precompute.reading import Reader
-from precompute.staging import is_staged, read_record
+from precompute.steps.embed.finishing import done_by_another
+from precompute.steps.embed.part import Worker
+from precompute.steps.embed.part_spec import PartSpec, Tell
+from precompute.steps.embed.reading import Reader
+from precompute.steps.embed.staging import is_staged, read_record
 
 _PATIENCE = 0.5
 """Seconds between two looks for documents that others read."""

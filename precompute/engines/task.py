@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from core.model.locate import ModelFiles
 from core.runs.run import Run
-from precompute.part_spec import PartSpec, Tell
-from precompute.reading import Reader
+from precompute.steps.embed.part_spec import PartSpec, Tell
+from precompute.steps.embed.reading import Reader
 
 
 @dataclass(frozen=True)

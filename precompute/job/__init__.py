@@ -1,0 +1,1 @@
+"""What steps share: fingerprints, records in the manifest, progress, child processes."""

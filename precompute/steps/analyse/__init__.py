@@ -1,0 +1,1 @@
+"""The step ``analyse``: the study's tables."""

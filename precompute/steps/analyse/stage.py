@@ -1,0 +1,223 @@
+"""One stage's figures: two passes over its parts, then what is computed from what they added up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core.analysis.auc import Histograms
+from core.analysis.probe import SPLITS, Samples, probe
+from core.analysis.redundancy import Moments
+from core.analysis.similarity import own, pooled, refuse_not_finite, similarity
+from core.analysis.topic_match import Mismatches, mismatches, ranks
+from core.model.shape import ModelShape
+from core.model.slices import HEADS, SLICINGS, cut
+from core.runs.files import replacing
+from core.runs.run import Run
+from core.runs.schema import DIGEST, similarity_schema
+from precompute.job.step import Rows
+from precompute.steps.analyse import tables
+
+_CHUNK = 1_000
+"""Documents that are worked on at a time, however large a part is."""
+
+Tell = Callable[[float, str], None]
+"""Told the fraction of the stage that is done, and with what."""
+
+
+@dataclass(frozen=True)
+class StageInputs:
+    stage: int
+    shape: ModelShape
+    topics: tuple[str, ...]
+    topic_vectors: np.ndarray
+    """``[topic, width]``."""
+    labels: np.ndarray
+    """``[doc]``: indices of topics, -1 for none."""
+    centre: bool
+    samples: Samples | None
+    """What the probe sees; None where there are too few documents or heads for one."""
+    seed: int
+    digest: str
+
+
+@dataclass
+class SliceSums:
+    """What the second pass collects for one way of slicing: a few numbers a document and head, never their vectors."""
+
+    histograms: Histograms
+    samples: np.ndarray
+    """``[sample, dim]``: the vectors of the probe."""
+    ranks: list[np.ndarray] = field(default_factory=list)
+    """``[doc, method]`` of labelled documents: the full embedding, the heads, the poolings."""
+    own: list[np.ndarray] = field(default_factory=list)
+    """``[doc, 1 + head]`` of labelled documents."""
+
+
+@dataclass(frozen=True)
+class StageSums:
+    """What the second pass has collected."""
+
+    slices: dict[str, SliceSums]
+    moments: Moments
+    activation: np.ndarray
+    """``[2, 1 + head]``: sums over documents of the norm and of its square."""
+    mismatches: list[Mismatches]
+
+
+def analyse_stage(run: Run, inputs: StageInputs, tell: Tell) -> dict[str, Rows]:
+    """The rows of every table of one stage; its similarities are written on the way."""
+    samples = inputs.samples
+    mean = _mean(run, inputs, tell)
+    sums = _collect(run, inputs, mean, tell)
+    tell(0.5, "head × head redundancy")
+    found = {
+        **tables.redundancy(inputs.stage, sums.moments.redundancy(), inputs.shape, inputs.seed),
+        "topic_similarity": tables.topic_similarity(inputs.stage, inputs.topics, inputs.topic_vectors),
+        "mismatches": tables.mismatches(inputs.stage, inputs.topics, sums.mismatches),
+    }
+    labelled = inputs.labels[inputs.labels >= 0]
+    control = tables.Control(inputs.stage)
+    match: Rows = {}
+    profile_rows: Rows = {}
+    probe_rows: Rows = {}
+    confusion_rows: Rows = {}
+    for number, slicing in enumerate(SLICINGS):
+        part = sums.slices[slicing]
+        tell(0.55 + 0.2 * number, f"topic match, {slicing}")
+        if len(labelled):
+            match_of = tables.topic_match(part.ranks, labelled, len(inputs.topics), inputs.seed)
+            tables.add_topic_match(match, inputs.stage, slicing, match_of)
+            control.topic_match(slicing, match_of, part.ranks)
+        if samples is not None:
+            for turn, split in enumerate(SPLITS):
+                tell(0.6 + 0.2 * number + 0.075 * turn, f"probe by {split}, {slicing}")
+                probe_of = probe(part.samples, samples, split, inputs.seed)
+                tables.add_probe(probe_rows, confusion_rows, inputs.stage, slicing, split, probe_of)
+                control.probe(slicing, split, probe_of)
+    # Random slices first: a head's alignment is judged against theirs.
+    tell(0.95, "head profiles")
+    for slicing in reversed(SLICINGS):
+        part = sums.slices[slicing]
+        profile_of = tables.profile(part.own, labelled, len(inputs.topics), inputs.seed)
+        control.profile(slicing, profile_of)
+        tables.add_profiles(
+            profile_rows,
+            inputs,
+            slicing,
+            profile_of,
+            part.histograms.auc(),
+            sums.activation if slicing == HEADS else None,
+            control.random_alignment,
+        )
+    return {
+        **found,
+        "topic_match": match,
+        "probe": probe_rows,
+        "confusion": confusion_rows,
+        "profiles": profile_rows,
+        "control": control.rows(),
+    }
+
+
+def _chunks(run: Run, stage: int) -> Iterator[tuple[int, np.ndarray]]:
+    """``(first document, rows[doc, width])`` in float32."""
+    first = 0
+    for part in run.vectors(stage):
+        for start in range(0, len(part), _CHUNK):
+            yield first + start, part[start : start + _CHUNK].astype(np.float32)
+        first += len(part)
+
+
+def _mean(run: Run, inputs: StageInputs, tell: Tell) -> np.ndarray:
+    """Over all documents, ``[width]``; refuses vectors that are not finite."""
+    total, docs = np.zeros(inputs.topic_vectors.shape[1]), len(inputs.labels)
+    for first, rows in _chunks(run, inputs.stage):
+        refuse_not_finite(rows, inputs.shape.heads, inputs.stage, first, run.rebuild)
+        total += rows.sum(axis=0, dtype=np.float64)
+        tell(0.1 * (first + len(rows)) / docs, "checking the vectors")
+    return total / docs
+
+
+def _collect(run: Run, inputs: StageInputs, mean: np.ndarray, tell: Tell) -> StageSums:
+    heads, topics, samples = inputs.shape.heads, len(inputs.topics), inputs.samples
+    dim = inputs.topic_vectors.shape[1] // heads
+    sums = StageSums(
+        slices={
+            slicing: SliceSums(Histograms(1 + heads, topics), np.empty((len(samples or ()), dim), dtype=np.float32))
+            for slicing in SLICINGS
+        },
+        moments=Moments(mean, heads),
+        activation=np.zeros((2, 1 + heads)),
+        mismatches=[],
+    )
+    shift = mean.astype(np.float32) if inputs.centre else np.float32(0)
+    topic_slices = {slicing: cut(inputs.topic_vectors - shift, heads, slicing) for slicing in SLICINGS}
+    schema = similarity_schema(1 + heads, topics)
+    path = run.similarity_path(inputs.stage)
+    with (
+        replacing(path) as temporary,
+        pq.ParquetWriter(
+            temporary,
+            schema.with_metadata({DIGEST: inputs.digest}),
+            compression="none",
+            use_dictionary=False,
+            write_page_checksum=True,
+        ) as writer,
+    ):
+        for first, rows in _chunks(run, inputs.stage):
+            docs = np.arange(first, first + len(rows), dtype=np.int32)
+            labels = inputs.labels[first : first + len(rows)]
+            sums.moments.add(rows, first)
+            norms = np.linalg.norm(rows.reshape(len(rows), heads, dim).astype(np.float64), axis=2)
+            norms = np.concatenate([np.sqrt((norms**2).sum(axis=1, keepdims=True)), norms], axis=1)
+            sums.activation[:] += norms.sum(axis=0), (norms**2).sum(axis=0)
+            for slicing in SLICINGS:
+                values = _slice(
+                    sums.slices[slicing], rows, slicing, labels, topic_slices[slicing], shift, first, samples
+                )
+                if slicing == HEADS:
+                    writer.write_table(_similarity_rows(docs, values, schema))
+                    wrong = mismatches(values[:, 0], labels)
+                    sums.mismatches.append(
+                        Mismatches(first + wrong.docs, wrong.label, wrong.nearest, wrong.rank, wrong.margin)
+                    )
+            tell(0.1 + 0.4 * (first + len(rows)) / len(inputs.labels), "similarity to topics")
+    return sums
+
+
+def _slice(
+    sums: SliceSums,
+    rows: np.ndarray,
+    slicing: str,
+    labels: np.ndarray,
+    topics: np.ndarray,
+    shift: np.ndarray | np.float32,
+    first: int,
+    samples: Samples | None,
+) -> np.ndarray:
+    """Adds some documents, cut one way, to ``sums``; returns their similarities ``[doc, 1 + head, topic]``."""
+    heads = topics.shape[1]
+    if samples is not None:
+        chosen = samples.within(first, len(rows))
+        # As they are, not centred: what a head's vectors have in common is what the probe goes by.
+        sums.samples[chosen] = cut(rows, heads, slicing)[samples.docs[chosen] - first, samples.heads[chosen]]
+    docs = cut(rows - shift, heads, slicing)
+    values = similarity(docs, topics)
+    known = labels >= 0
+    if known.any():
+        methods = np.concatenate([values, pooled(docs, topics, values)], axis=1)[known]
+        sums.ranks.append(ranks(methods, labels[known]))
+        sums.own.append(own(values[known], labels[known]))
+        sums.histograms.add(values[known], labels[known])
+    return values
+
+
+def _similarity_rows(docs: np.ndarray, values: np.ndarray, schema: pa.Schema) -> pa.Table:
+    flat = pa.array(values.astype(np.float16).reshape(-1))
+    column = pa.FixedSizeListArray.from_arrays(flat, type=schema.field("values").type)
+    return pa.Table.from_arrays([pa.array(docs), column], schema=schema)

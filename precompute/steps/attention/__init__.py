@@ -1,0 +1,1 @@
+"""The step ``attention``: what heads look at."""

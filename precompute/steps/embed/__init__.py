@@ -1,0 +1,1 @@
+"""The step ``embed``: documents in, head vectors out."""

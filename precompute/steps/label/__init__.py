@@ -1,0 +1,1 @@
+"""The step ``label``: every document gets a topic."""

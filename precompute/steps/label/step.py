@@ -1,0 +1,139 @@
+"""The step ``label``: every document gets a topic, or a reason why it has none, from one of several sources.
+
+What a source says is kept as ``labels/<source>.parquet``, so that sources can be compared; the one asked for last is
+the active one, whose topics stand in documents.parquet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from core.analysis.labels import COLUMN, WORDS, all_compared, kept_labels
+from core.analysis.topics import AUTO, LABELS, choose_topics, merged
+from core.errors import Mistake, listed
+from core.runs.manifest import Manifest
+from core.runs.run import Run, open_run, write_table
+from precompute.job.documents import has_labels, relabel
+from precompute.job.fingerprint import fingerprint
+from precompute.job.progress import Meter, Progress, Quiet
+from precompute.job.step import StepRecord, all_vectors, embedded, outdated, up_to_date
+from precompute.job.work import working_on
+from precompute.steps.label.config import Desk, Job, LabelConfig, Made
+from precompute.steps.label.sources import SOURCES, Source, own_labels
+
+ALGORITHM = 1
+"""Raised whenever the same inputs give other labels."""
+
+
+@dataclass(frozen=True)
+class LabelResult:
+    manifest: Manifest
+    skipped: bool
+    """Nothing had changed since the last time, or nothing was to be done."""
+    notes: tuple[str, ...] = ()
+    """What a person should know."""
+
+
+def run(config: LabelConfig, progress: Progress | None = None, desk: Desk = Desk()) -> LabelResult:  # noqa: B008
+    """Labels a run; documents.parquet is as it was until the source has answered for all documents, or was stopped."""
+    progress = progress or Quiet()
+    target = open_run(config.cache, config.run)
+    with working_on(target, "label") as work:
+        target = work.at
+        manifest = embedded(target)
+        name = config.labels or _default(manifest)
+        if name is None:
+            return LabelResult(manifest, skipped=True)
+        if name not in SOURCES:
+            raise Mistake(f"There is no source of labels '{name}'. Choose one of {listed(SOURCES)}.")
+        source = SOURCES[name]
+        job = Job(target, config, manifest, _topics(config, target, source), Meter("label", progress), desk)
+        inputs = fingerprint(
+            {
+                "algorithm": ALGORITHM,
+                "embed": manifest.steps["embed"].fingerprint,
+                "source": name,
+                "topics": list(job.topics),
+                **source.inputs(job),
+            }
+        )
+        anew = config.again or config.dry_run
+        if up_to_date(target, manifest, "label", inputs, [target.labels_path(name)]) and not anew:
+            return LabelResult(manifest, skipped=True)
+        if config.dry_run and not source.costs:
+            desk.tell(f"{job.documents:,} documents; {WORDS[name]}: nobody is asked, and nothing is to pay.")
+            return LabelResult(manifest, skipped=True)
+        all_vectors(target, manifest, "label")  # before anybody is paid: the figures could not be made again
+        try:
+            made = source.make(job)
+            if made is None:
+                return LabelResult(manifest, skipped=True)
+            return _activate(replace(job, run=work.begin("label", "analyse", "retrieve", "layers")), name, inputs, made)
+        finally:
+            progress.close()
+
+
+def _default(manifest: Manifest) -> str | None:
+    """Unasked, labels stay as they are and nobody is paid; a new run has its corpus's own."""
+    step = manifest.steps.get("label")
+    if step is None or (step.state != "done" and step.options.get("source") == COLUMN):
+        return COLUMN
+    return None
+
+
+def _topics(config: LabelConfig, target: Run, source: Source) -> tuple[str, ...]:
+    if source.chooses:
+        if config.topics == AUTO:
+            return merged()
+        own = own_labels(target)["topic"].to_pylist() if config.topics == LABELS else ()
+        return choose_topics(config.topics, own)
+    return choose_topics(config.topics, ()) if source.checks and config.topics not in (AUTO, LABELS) else ()
+
+
+def _activate(job: Job, name: str, inputs: str, made: Made) -> LabelResult:
+    """Keeps the labels as the source's, and puts them into documents.parquet."""
+    target, table, manifest = job.run, made.table, job.run.manifest()
+    _check(job, name, table)
+    if not target.has(target.labels_path(COLUMN)):
+        write_table(target.labels_path(COLUMN), own_labels(target), manifest.steps["embed"].fingerprint)
+    same = has_labels(target, table, name)
+    # The figures first: killed in between, they count as made from other labels, never the other way round.
+    for step in () if same else ("analyse", "retrieve", "layers"):
+        manifest = outdated(manifest, step)
+    options = {**made.options, "source": name, **({"topics": list(job.topics)} if job.topics else {})}
+    record = StepRecord(target, "label", manifest, inputs, options, job.meter.seconds)
+    digest = f"unfinished {inputs}" if made.unfinished else inputs
+    write_table(target.labels_path(name), table, digest)
+    if not same:
+        relabel(target, table, name)
+    unlabelled = int(table["topic"].null_count)
+    counts = {"labelled": len(table) - unlabelled, "unlabelled": unlabelled, **made.counts}
+    result = record.finish(counts, whole=not made.unfinished)
+    return LabelResult(
+        result.manifest, skipped=False, notes=(*made.notes, *_unlabelled(target, name), *_beside(target, name))
+    )
+
+
+def _check(job: Job, name: str, table: pa.Table) -> None:
+    if len(table) != job.documents:
+        raise Mistake(
+            f"The labels of '{name}' are of {len(table):,} documents, and the run has {job.documents:,}. Rebuild them "
+            f"with 'python -m precompute label {job.run.name} --labels {name} --again'."
+        )
+
+
+def _unlabelled(target: Run, name: str) -> list[str]:
+    """How many have no topic, and the most frequent reasons; the file has each."""
+    reasons = kept_labels(target, name).why_not
+    if not reasons:
+        return []
+    shown = [f"{count:,} because {reason}" for reason, count in list(reasons.items())[:3]]
+    more = f", and {len(reasons) - 3:,} other reasons" if len(reasons) > 3 else ""
+    return [f"Unlabelled: {'; '.join(shown)}{more}. labels/{name}.parquet has each."]
+
+
+def _beside(target: Run, name: str) -> list[str]:
+    """How the source agrees with each other one that is kept; the same sentences as in the report."""
+    return [pair.sentence for pair in all_compared(target) if name in (pair.first, pair.second)]

@@ -1,0 +1,1 @@
+"""The step ``layers``: where in depth the structure is."""

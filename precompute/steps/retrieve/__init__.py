@@ -1,0 +1,1 @@
+"""The step ``retrieve``: which heads find what people look for."""

@@ -1,0 +1,167 @@
+"""One stage of ``retrieve``: its tasks posed to every head, and the rows of its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from core.model.stages import split_heads
+from core.retrieval.head_index import HeadIndex
+from core.retrieval.judge import Asked
+from core.retrieval.queries import Query
+from core.retrieval.study import FEWEST, Scales, compare_ways, prune, ways_at, weigh
+from core.retrieval.tasks import (
+    QUERY_SET,
+    SAME_TOPIC,
+    TASKS,
+    Posed,
+    ask,
+    pose_query_set,
+    pose_same_topic,
+    pose_topic_match,
+    queries_that_fit,
+    same_topic_queries,
+    searched,
+    topic_match_queries,
+)
+from core.retrieval.votes import Say
+from core.runs.manifest import Manifest
+from core.runs.results import read_topics
+from core.runs.run import Run
+from precompute.job.step import Rows
+from precompute.steps.retrieve.queries import query_vectors
+from precompute.steps.retrieve.tables import add_pruned, add_ways, add_weights
+
+Told = Callable[[float, str], None]
+_SHARES = (0.25, 0.35, 0.9, 1.0)
+"""Of a task's time: until the heads have looked, the ways are compared, heads are let go, weights are learned."""
+
+
+@dataclass(frozen=True)
+class StageTasks:
+    """What is asked at every stage."""
+
+    tasks: tuple[str, ...]
+    queries: tuple[Query, ...]
+    labels: np.ndarray
+    """``[doc]``, -1 without."""
+    ways: tuple[str, ...]
+    limit: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class _Searched:
+    """What the queries of a task are held against."""
+
+    index: HeadIndex
+    posed: Posed
+    topics: np.ndarray
+
+
+def study_stage(
+    run: Run, manifest: Manifest, stage: int, given: StageTasks, queries: pa.Table | None, told: Told
+) -> dict[str, Rows]:
+    """The rows of all tables at one stage."""
+    tables: dict[str, Rows] = {}
+    heads = manifest.shape.heads
+    say = Say.of(run.vectors(stage), heads)
+    scales = Scales(say.weight, say.activation)
+    for number, (task, found) in enumerate(_posed(run, manifest, stage, given, queries)):
+
+        def tell(fraction: float, message: str, number: int = number, task: str = task) -> None:
+            told((number + fraction) / len(given.tasks), f"{TASKS[task].title}: {message}")
+
+        fitting = queries_that_fit(len(found.posed.own), found.index.docs, heads)
+        chosen = np.sort(np.random.default_rng(given.seed).permutation(len(found.posed.own))[:fitting])
+        posed = found.posed.some(chosen)
+        asked = ask(found.index, posed, found.topics, lambda share: tell(_SHARES[0] * share, "every head looks"))
+        _study(tables, stage, task, chosen, posed, asked, scales, given, tell)
+    return tables
+
+
+def _study(
+    tables: dict[str, Rows],
+    stage: int,
+    task: str,
+    numbers: np.ndarray,
+    posed: Posed,
+    asked: Asked,
+    scales: Scales,
+    given: StageTasks,
+    tell: Told,
+) -> None:
+    looked, compared, pruned, _ = _SHARES
+    found = compare_ways(
+        asked, scales, stage, lambda share, message: tell(looked + (compared - looked) * share, message), given.seed
+    )
+    add_ways(tables, stage, task, found, numbers, posed.aspects)
+    if len(asked.seen) < FEWEST:
+        return
+    metric, places = TASKS[task].metric, TASKS[task].places
+    ways = [_here(way, stage) for way in given.ways]
+    for number, way in enumerate(ways):
+        made = prune(
+            way,
+            asked,
+            scales,
+            metric,
+            places,
+            lambda share, message, number=number: tell(  # type: ignore[misc]
+                compared + (pruned - compared) * (number + share) / len(ways), message
+            ),
+            given.seed,
+        )
+        add_pruned(tables, stage, task, way, metric, places, made, scales, len(asked.seen))
+    tell(pruned, "learning weights")
+    add_weights(tables, stage, task, weigh(asked, scales, metric, places, given.seed))
+
+
+def _here(way: str, stage: int) -> str:
+    """Voting on slices of the final vector goes by its own name, and only there."""
+    return way if way in ways_at(stage) else ("split" if stage == 3 else "voting")
+
+
+def _posed(
+    run: Run, manifest: Manifest, stage: int, given: StageTasks, queries: pa.Table | None
+) -> Iterator[tuple[str, _Searched]]:
+    heads = manifest.shape.heads
+    asking = same_topic_queries(given.labels, given.limit, given.seed)
+    wanted = [doc for query in given.queries for doc in query.relevant]
+    among = searched(given.labels, np.union1d(wanted, asking).astype(int), seed=given.seed)
+    index = _index(run, stage, heads, among)
+    topics = given.labels[among]
+    for task in given.tasks:
+        if task == QUERY_SET and queries is not None:
+            relevant = [query.relevant for query in given.queries]
+            aspects = np.array([query.aspects for query in given.queries])
+            posed = pose_query_set(query_vectors(queries, stage, heads), relevant, aspects, among)
+            yield task, _Searched(index, posed, topics)
+        elif task == SAME_TOPIC:
+            vectors = _of(index, among, asking)
+            yield task, _Searched(index, pose_same_topic(asking, vectors, given.labels, among), topics)
+        else:
+            docs = topic_match_queries(given.labels[among], given.limit, given.seed)
+            names = read_topics(run).vectors[stage]
+            posed = pose_topic_match(docs, index.vectors[docs].astype(np.float32), topics)
+            yield task, _Searched(HeadIndex.of([names], heads), posed, np.arange(len(names)))
+
+
+def _index(run: Run, stage: int, heads: int, among: np.ndarray) -> HeadIndex:
+    def parts() -> Iterator[np.ndarray]:
+        first = 0
+        for part in run.vectors(stage):
+            here = among[(among >= first) & (among < first + len(part))] - first
+            yield split_heads(part[here], stage, run.manifest().shape).reshape(len(here), -1)
+            first += len(part)
+
+    return HeadIndex.of(parts(), heads)
+
+
+def _of(index: HeadIndex, among: np.ndarray, docs: np.ndarray) -> np.ndarray:
+    """``[query, head, dim]`` of documents of the corpus."""
+    found: np.ndarray = index.vectors[np.searchsorted(among, docs)].astype(np.float32)
+    return found

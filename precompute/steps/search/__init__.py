@@ -1,0 +1,1 @@
+"""The step ``search``: the full-text index."""

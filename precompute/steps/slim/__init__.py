@@ -1,0 +1,1 @@
+"""The step ``slim``: the vectors of a sample."""
