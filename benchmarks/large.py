@@ -64,9 +64,8 @@ def first_page(run: str) -> float:
     """Seconds, in this process, that has shown nothing yet."""
     from streamlit.testing.v1 import AppTest
 
-    import pages.explore.overview_beside
-    import pages.explore.overview_parts
-    import pages.explore.overview_report  # noqa: F401
+    import pages.explore.overview.compare
+    import pages.explore.overview.report  # noqa: F401
 
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
     app.query_params["run"] = run
@@ -82,14 +81,14 @@ def walk(run: str) -> dict[str, Any]:
     from streamlit.testing.v1 import AppTest
 
     from pages.shared.data import neighbours, run_state, search
-    from pages.use.your_document_corpus import pairs, place, say, yardstick
+    from pages.use.your_document.corpus import pairs, place, say, yardstick
 
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
     app.query_params["run"] = run
     app.run()
     found: dict[str, Any] = {"pages": {}, "memory": {}, "search": {}}
     for page, views in PAGES.items():
-        app.switch_page(f"pages/{page}.py")
+        app.switch_page(f"pages/{page}/page.py")
         for view in views:
             for name in list(app.query_params):
                 del app.query_params[name]

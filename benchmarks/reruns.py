@@ -118,7 +118,7 @@ def measure(case: Case, reruns: int, clock: Clock) -> Timed:
 
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).run()
     st.cache_resource.clear()  # the app begins with the Overview: every page's first time is to be its own
-    app.switch_page(f"pages/{case.page}.py")
+    app.switch_page(f"pages/{case.page}/page.py")
     first, walls, cpus = [], [], []
     for turn in range(len(case.views) + reruns):
         for name in list(app.query_params):

@@ -1,13 +1,12 @@
 """Runs every page of the app without a browser and ends with 1 if one of them failed.
 
 Streamlit's health endpoint answers without running a line of the app: this is for people who want to know whether a
-container shows anything (``docker compose exec app python deploy/check_pages.py``). The pages are those of app.py; on
-"Your document" a text is embedded, so the model is asked too.
+container shows anything (``docker compose exec app python deploy/check_pages.py``). The pages are all of
+``pages/``; on "Your document" a text is embedded, so the model is asked too.
 """
 
 from __future__ import annotations
 
-import re
 import sys
 import time
 from pathlib import Path
@@ -15,8 +14,8 @@ from pathlib import Path
 from streamlit.testing.v1 import AppTest
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = tuple(re.findall(r'st\.Page\(\s*"(pages/[^"]+)"', (ROOT / "app.py").read_text(encoding="utf-8")))
-DOCUMENT_PAGE = "pages/use/your_document.py"
+PAGES = tuple(sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("pages/*/*/page.py")))
+DOCUMENT_PAGE = "pages/use/your_document/page.py"
 TEXT = "The telescope found a planet that circles two stars, and astronomers measured the light of both."
 LAST_PART = "Take it with you"
 PATIENCE = 120
@@ -27,7 +26,7 @@ def main() -> int:
     sys.path.insert(0, str(ROOT))  # as `streamlit run` does for the folder of the script
     failed = [page for page in PAGES if not passes(page)]
     if not PAGES:
-        print("No page was found in app.py.", file=sys.stderr)
+        print("No page was found.", file=sys.stderr)
     return 1 if failed or not PAGES else 0
 
 

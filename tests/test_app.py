@@ -141,7 +141,7 @@ def test_what_a_job_is_still_making_is_told_and_not_asked_for(
     planted_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(planted_cache / "planted", tmp_path / "planted")
-    page = "pages/understand/layers.py"
+    page = "pages/understand/layers/page.py"
     assert app_code(page_at(tmp_path, page, monkeypatch)) == ["python -m precompute layers planted"]
     with Run(tmp_path, "planted").lock():
         app = page_at(tmp_path, page, monkeypatch)

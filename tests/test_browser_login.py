@@ -150,7 +150,7 @@ def test_no_page_is_reached_around_the_login(page: Page, guarded: Guarded) -> No
         "component/map/index.html",
         "_stcore/upload_file/nobody/nothing",
         "cache/planted/manifest.json",
-        "pages/explore/overview.py",
+        "pages/explore/overview/page.py",
     ],
 )
 def test_files_are_not_to_be_had_without_the_login(guarded: Guarded, path: str) -> None:

@@ -27,9 +27,9 @@ PLANTED = {
     for stage in (1, 2, 3)
 }
 PAGES = {
-    "Overview": "pages/explore/overview.py",
-    "Head profile": "pages/explore/head_profile.py",
-    "Topics": "pages/understand/topics.py",
+    "Overview": "pages/explore/overview/page.py",
+    "Head profile": "pages/explore/head_profile/page.py",
+    "Topics": "pages/understand/topics/page.py",
 }
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from core.model.shape import ModelShape
 from pages.shared.components.layer_grid import Cell, Grid, Place, Scale, checked_place
-from pages.understand.layers_figures import colour_at, colour_ends, grid_of, short
+from pages.understand.layers.figures import colour_at, colour_ends, grid_of, short
 
 SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
 GRID = Grid("", ["1", "2"], ["a", "b"], [[Cell("#000000", "x"), None]] * 2, Scale([], "", ""))

@@ -101,9 +101,11 @@ def test_a_walk_leaves_no_word_of_its_walker(
 ) -> None:
     """Search, a hostile address, a pasted document that is embedded, one that is refused: noted, and not quoted."""
     monkeypatch.setenv("HEADSCOPE_MODELS", str(tiny_model.parent))
-    app = page_at(tiny_cache, "pages/explore/overview.py", monkeypatch, head="<dugong>", run="dugong", find="dugong")
+    app = page_at(
+        tiny_cache, "pages/explore/overview/page.py", monkeypatch, head="<dugong>", run="dugong", find="dugong"
+    )
     app.text_input(key="find").input(SEARCHED).run()
-    app.switch_page("pages/use/your_document.py").run()
+    app.switch_page("pages/use/your_document/page.py").run()
     embed = lambda: next(button for button in app.button if button.label == "Embed")  # noqa: E731
     embed().click().run()  # an empty text is refused in a sentence
     assert app.error
@@ -133,7 +135,7 @@ def test_a_problem_is_noted_once_a_session_by_its_place(
 
     shutil.copytree(planted_cache / "planted", tmp_path / "planted")
     (tmp_path / "planted" / "documents.parquet").write_bytes(b"PAR1")
-    app = page_at(tmp_path, "pages/explore/overview.py", monkeypatch)
+    app = page_at(tmp_path, "pages/explore/overview/page.py", monkeypatch)
     app.run()
     assert "documents.parquet" in app.error[0].value.replace("\\", "")
     problems = [line for line in log.getvalue().splitlines() if " warning problem " in line]

@@ -17,12 +17,12 @@ from core.runs.results import read_analysis
 from core.runs.run import Run, write_table
 from core.runs.schema import ANALYSIS
 from pages.shared.attention import COLOURS, LETTERS
-from pages.understand.attention_figures import Pattern, matrix_figure, pattern_figure, small_pattern
-from pages.understand.attention_head import WORDS
+from pages.understand.attention.figures import Pattern, matrix_figure, pattern_figure, small_pattern
+from pages.understand.attention.head import WORDS
 from precompute.job.step import StepRecord, as_table
 from precompute.steps.attention.tables import Collected, attention_rows, pattern_rows
 
-PAGE = "pages/understand/attention.py"
+PAGE = "pages/understand/attention/page.py"
 
 
 def planted_attention(run: Run) -> None:
@@ -127,7 +127,7 @@ def test_without_labels_only_the_roles_are_missing(
     app = page_at(tmp_path, PAGE, monkeypatch)
     assert "8 heads: 2 previous token, 2 sink, 4 broad." in said(app)
     assert "A head's role needs documents with a topic" in said(app)
-    profile = said(page_at(tmp_path, "pages/explore/head_profile.py", monkeypatch))
+    profile = said(page_at(tmp_path, "pages/explore/head_profile/page.py", monkeypatch))
     assert "**Attention: previous token** –" in profile
 
 
@@ -139,14 +139,14 @@ def test_a_damaged_file_costs_a_sentence(cache: Path, tmp_path: Path, monkeypatc
     assert "attention_patterns.parquet cannot be read" in said(app)
     assert "72 heads" in said(app)
     Run(tmp_path / "other", "demo").analysis_path("attention").unlink()
-    app = page_at(tmp_path / "other", "pages/explore/head_profile.py", monkeypatch)
+    app = page_at(tmp_path / "other", "pages/explore/head_profile/page.py", monkeypatch)
     assert "attention.parquet is missing" in said(app)
 
 
 def test_head_cards_and_profiles_have_the_type_beside_the_role(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    profile = page_at(cache, "pages/explore/head_profile.py", monkeypatch, head="2")
+    profile = page_at(cache, "pages/explore/head_profile/page.py", monkeypatch, head="2")
     assert "**Attention: sink** – 90% of its attention rests on the first token" in said(profile)
-    gallery = page_at(cache, "pages/explore/head_profile.py", monkeypatch, view="gallery")
+    gallery = page_at(cache, "pages/explore/head_profile/page.py", monkeypatch, view="gallery")
     badges = [str(caption.value) for caption in gallery.caption if ":material/visibility:" in str(caption.value)]
     assert sorted(badges) == sorted(
         [":material/visibility: previous token", ":material/visibility: sink", *[":material/visibility: broad"] * 10]

@@ -31,7 +31,7 @@ from pages.shared.head_choice import format_heads, parse_heads
 from precompute.steps.search import step as search_step
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = "pages/explore/head_map.py"
+PAGE = "pages/explore/head_map/page.py"
 SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
 DOCS = 20
 TOPICS = ("rivers", "engines")

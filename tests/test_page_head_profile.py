@@ -26,7 +26,7 @@ from precompute.steps.analyse import step as analyse
 from precompute.steps.analyse.step import AnalyseConfig
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = "pages/explore/head_profile.py"
+PAGE = "pages/explore/head_profile/page.py"
 SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
 TOPICS = ("rivers", "engines", "poems", "proofs", "spices", "planets")
 FOLLOWER, FOLLOWED = 3, "poems"

@@ -18,9 +18,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.analysis.heat_map import heat_map
-from pages.explore.heat_map_choices import linked_topics
-from pages.explore.heat_map_figures import colour_limit, ink_on, signed
-from pages.explore.heat_map_parts import columns_by
+from pages.explore.heat_map.figures import colour_limit, ink_on, signed
+from pages.explore.heat_map.sections import columns_by
+from pages.explore.heat_map.state import linked_topics
 from pages.shared.components.heatmap import Panel, Pick, Sheet, checked_pick
 from pages.shared.figures import DIVERGING
 
@@ -34,7 +34,7 @@ def open_page(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
     def start(cache: Path, **address: str) -> AppTest:
         monkeypatch.setenv("HEADSCOPE_CACHE", str(cache))
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-        app.switch_page("pages/explore/heat_map.py")
+        app.switch_page("pages/explore/heat_map/page.py")
         for name, value in address.items():
             app.query_params[name] = value
         return app.run()

@@ -20,7 +20,7 @@ from pages.shared.text import plain
 from precompute.steps.layers import step as layers
 from precompute.steps.layers.step import LayersConfig
 
-PAGE = "pages/understand/layers.py"
+PAGE = "pages/understand/layers/page.py"
 
 
 def said(app: AppTest) -> str:

@@ -16,7 +16,7 @@ from core.retrieval.votes import Say
 from core.retrieval.ways import Heads, Seen, rank
 from core.runs.run import Run
 
-PAGE = "pages/use/retrieval_lab.py"
+PAGE = "pages/use/retrieval_lab/page.py"
 
 
 def shown(app: AppTest) -> str:
@@ -112,7 +112,7 @@ def test_pruned_vectors_rank_as_the_lab_does(retrieved_cache: Path) -> None:
     import pyarrow.parquet as pq
 
     from pages.shared.data import RunState
-    from pages.use.retrieval_lab_take_away import kept_heads, pruned_parquet
+    from pages.use.retrieval_lab.export import kept_heads, pruned_parquet
 
     run = Run(retrieved_cache, "demo")
     state = RunState(run, run.manifest())

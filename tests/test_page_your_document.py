@@ -36,7 +36,7 @@ from precompute.steps.project import step as project
 from precompute.steps.project.config import ProjectConfig
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = "pages/use/your_document.py"
+PAGE = "pages/use/your_document/page.py"
 NASTY = '<img src=x onerror="alert(1)"> **bold** [link](javascript:alert(1)) $x$'
 LONG = " ".join(f"harbour violin {number}" for number in range(150))
 """More than the tiny model's 128 tokens."""
@@ -189,7 +189,7 @@ def test_stage_head_and_measure_change_what_is_shown_and_nothing_is_embedded_aga
     app.run()
     assert profile_cells(app)["data"][0]["z"] != cosine["z"]
     assert dict(app.session_state[embedding._KEPT]) == tickets
-    app.switch_page("pages/understand/topics.py").run()
+    app.switch_page("pages/understand/topics/page.py").run()
     app.switch_page(PAGE).run()
     assert app.text_area[0].value == "harbour violin enzyme 5"
     assert whole(app)
@@ -213,7 +213,7 @@ def test_a_long_document_says_what_was_cut_and_is_read_in_chunks(
     app = settled(app, whole)
     shown = said(app).split('<div class="hs-words" dir="auto">')[1]
     assert "<i>" not in shown  # the last chunk is read to its end
-    app.switch_page("pages/understand/topics.py").run()
+    app.switch_page("pages/understand/topics/page.py").run()
     app.switch_page(PAGE).run()
     assert "Along the document" in headings(settled(app, whole))
 
@@ -300,7 +300,7 @@ def test_uploads_become_documents_to_choose_edit_compare_and_remove(
     assert other.options == ["none", "one.txt"]
     other.set_value(_key_of(app, "one.txt")).run()
     app = settled(app, lambda app: "They are least alike in head" in said(app))
-    app.switch_page("pages/understand/topics.py").run()
+    app.switch_page("pages/understand/topics/page.py").run()
     app.switch_page(PAGE).run()
     app = settled(app, whole)
     assert app.text_area[0].value == "violin glacier 3"
@@ -369,7 +369,7 @@ def test_a_run_whose_model_is_not_here_says_how_to_get_it_and_the_other_pages_wo
     app = settled(paste(app, "harbour violin"), lambda app: bool(app.error))
     assert "This run's model, 'tiny', is not on this machine. Make it available with" in said(app)
     assert headings(app) == []
-    app.switch_page("pages/understand/topics.py").run()
+    app.switch_page("pages/understand/topics/page.py").run()
     assert not app.exception
     assert app.title[0].value == "Topics"
     app.switch_page(PAGE).run()
@@ -496,8 +496,8 @@ def test_torch_comes_only_with_the_first_document() -> None:
     import subprocess
 
     code = (
-        "import sys; import pages.use.your_document_input, pages.use.your_document_keep, pages.shared.embedding, "
-        "pages.use.your_document_map, pages.use.your_document_compare; print('torch' in sys.modules)"
+        "import sys; import pages.use.your_document.input, pages.use.your_document.export, pages.shared.embedding, "
+        "pages.use.your_document.map, pages.use.your_document.compare; print('torch' in sys.modules)"
     )
     found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "False"

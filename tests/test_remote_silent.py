@@ -245,7 +245,7 @@ def test_a_page_says_that_it_shows_the_mirror(
     planted(here)
     analyse.run(analyse.AnalyseConfig(here, "run", model=PlantedTopics(SHAPE, {})))
     monkeypatch.setenv("HEADSCOPE_MIRROR", str(tmp_path / "another"))
-    page = "pages/explore/overview.py"
+    page = "pages/explore/overview/page.py"
     assert not page_at(address, page, monkeypatch).sidebar.warning  # type: ignore[arg-type]
     with silence():
         app = page_at(address, page, monkeypatch)  # type: ignore[arg-type]

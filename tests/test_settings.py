@@ -120,7 +120,7 @@ def test_the_job_tells_all_mistakes_at_once(command: Callable[..., Any], monkeyp
 def test_the_app_tells_them_on_a_page_instead_of_data(planted_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, text in WRONG.items():
         monkeypatch.setenv(name, text)
-    app = page_at(planted_cache, "pages/explore/overview.py", monkeypatch)
+    app = page_at(planted_cache, "pages/explore/overview/page.py", monkeypatch)
     assert [heading.value for heading in app.subheader] == ["Headscope is not set up yet"]
     assert [error.value.replace("\\", "").split(";")[0] for error in app.error] == [
         "HEADSCOPE_DEVICE is 'toaster'",
@@ -165,14 +165,14 @@ def test_the_run_shown_first(planted_cache: Path, tmp_path: Path, monkeypatch: p
         shutil.copytree(planted_cache / "planted", tmp_path / name)
     for given, first in ((None, "demo"), ("b", "b"), ("gone", "demo")):
         monkeypatch.setenv("HEADSCOPE_RUN", given or "")
-        app = page_at(tmp_path, "pages/explore/overview.py", monkeypatch)
+        app = page_at(tmp_path, "pages/explore/overview/page.py", monkeypatch)
         assert app.selectbox(key="run").value == first
         assert "run" not in app.query_params, "the first one leaves no trace in the address"
 
 
 def test_a_server_that_only_reads_offers_no_building(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADSCOPE_READ_ONLY", "1")
-    app = page_at(tmp_path / "nothing", "pages/explore/overview.py", monkeypatch)
+    app = page_at(tmp_path / "nothing", "pages/explore/overview/page.py", monkeypatch)
     assert not app.button
     assert "only reads its cache" in app.info[0].value
     assert not (tmp_path / "nothing").exists()
@@ -197,7 +197,7 @@ def test_the_limit_of_uploads_holds_in_the_page_and_in_the_reader(
     planted_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEADSCOPE_UPLOAD_MB", "21")
-    app = page_at(planted_cache, "pages/use/your_document.py", monkeypatch)
+    app = page_at(planted_cache, "pages/use/your_document/page.py", monkeypatch)
     (uploader,) = app.get("file_uploader")
     assert uploader.proto.max_upload_size_mb == 21
     assert uploader.proto.label == "Upload documents, up to 21 MB each"

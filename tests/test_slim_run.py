@@ -91,7 +91,7 @@ def test_a_page_shows_the_stage_there_is_and_names_those_that_are_not(
     text = said(app)
     assert not app.error, text
     choices = [one for one in app.get("button_group") if one.label == "Stage"]
-    assert len(choices) == (page != "pages/use/your_document.py"), "Your document asks once there is one"
+    assert len(choices) == (page != "pages/use/your_document/page.py"), "Your document asks once there is one"
     for one in choices:
         assert [option.content for option in one.proto.options] == ["3 output"]
         assert "This run does not keep stages 1 and 2" in text
@@ -99,7 +99,7 @@ def test_a_page_shows_the_stage_there_is_and_names_those_that_are_not(
         assert "stage" not in app.query_params
 
 
-@pytest.mark.parametrize("page", ["pages/explore/overview.py", "pages/understand/stages.py"])
+@pytest.mark.parametrize("page", ["pages/explore/overview/page.py", "pages/understand/stages/page.py"])
 def test_the_note_says_what_a_slim_run_cannot_show_and_the_command_that_brings_it(
     open_page: Callable[..., AppTest], page: str
 ) -> None:
@@ -111,16 +111,16 @@ def test_the_note_says_what_a_slim_run_cannot_show_and_the_command_that_brings_i
 
 
 def test_overview_says_how_vectors_are_kept_and_what_the_drawing_lacks(open_page: Callable[..., AppTest]) -> None:
-    text = said(open_page("pages/explore/overview.py", run="slim", beside="whole"))
+    text = said(open_page("pages/explore/overview/page.py", run="slim", beside="whole"))
     assert "Vectors: stage 3 as int8 (of each head's vector the largest number is 127 steps" in text
     assert text.count("(not kept in this run)") == 2
     # Side by side: the stages that only the other has are dashes here.
     assert re.search(r"Probe by document · 1 attention.*?<td[^>]*>–", text, re.DOTALL)
-    assert "Vectors: stages 1, 2 and 3 as float16" in said(open_page("pages/explore/overview.py", run="whole"))
+    assert "Vectors: stages 1, 2 and 3 as float16" in said(open_page("pages/explore/overview/page.py", run="whole"))
 
 
 def test_a_head_beside_one_of_a_run_that_lacks_the_stage(open_page: Callable[..., AppTest]) -> None:
-    text = said(open_page("pages/explore/head_profile.py", run="whole", stage="1", beside="slim"))
+    text = said(open_page("pages/explore/head_profile/page.py", run="whole", stage="1", beside="slim"))
     assert "That run has no stage 1." in text
 
 
@@ -137,12 +137,12 @@ def test_a_page_of_a_run_with_some_vectors_shows_a_document_that_has_none(
     app = open_page(page, run="few", doc=str(gone + 1), panel="1", head="2")
     text = said(app)
     assert not app.error, text
-    if page == "pages/explore/overview.py":
+    if page == "pages/explore/overview/page.py":
         assert "A slim run: it keeps the vectors of 12 of 45 documents" in text
         assert "python -m precompute all few --source … --model … --replace" in text
     missing = {
-        "pages/explore/overview.py": "No vectors and no nearest documents",
-        "pages/explore/heat_map.py": "No nearest documents",
+        "pages/explore/overview/page.py": "No vectors and no nearest documents",
+        "pages/explore/heat_map/page.py": "No nearest documents",
     }
     if page in missing:
         said_of_it = f"this run keeps the vectors of 12 of 45 documents, and document {gone + 1} is not among them"
@@ -157,14 +157,16 @@ def test_the_nearest_documents_are_the_nearest_of_those_that_are_kept(
     doc = int(docs[5])
     vectors = whole.head_vectors(stage, head)
     found = nearest(vectors[docs], 5, 6)
-    text = said(open_page("pages/explore/overview.py", run="few", doc=str(doc + 1), stage=str(stage), head=str(head)))
+    text = said(
+        open_page("pages/explore/overview/page.py", run="few", doc=str(doc + 1), stage=str(stage), head=str(head))
+    )
     assert AMONG in text
     listed = [int(number) for number in re.findall(r"Title (\d+)", text)]
     assert listed[:7] == [doc, *docs[found.docs]]  # its own card comes first
 
 
 def test_the_lab_judges_and_finds_among_those_that_are_kept(open_page: Callable[..., AppTest], cache: Path) -> None:
-    app = open_page("pages/use/retrieval_lab.py", run="few", stage="3")
+    app = open_page("pages/use/retrieval_lab/page.py", run="few", stage="3")
     assert not app.error, said(app)
     assert AMONG in said(app)
     assert f"{AMONG} That is easier than among all, of which the figures below are." in said(app)
@@ -176,7 +178,7 @@ def test_the_lab_judges_and_finds_among_those_that_are_kept(open_page: Callable[
 
 
 def test_a_new_document_is_held_against_those_that_are_kept(open_page: Callable[..., AppTest], cache: Path) -> None:
-    app = _embedded(open_page("pages/use/your_document.py", run="few"))
+    app = _embedded(open_page("pages/use/your_document/page.py", run="few"))
     assert said(app).count(AMONG) == 2
     assert "Percentiles are among the 12 of 45 documents whose vectors this run keeps." in said(app)
     docs = Run(cache, "few").vector_docs()
@@ -187,7 +189,7 @@ def test_a_new_document_is_held_against_those_that_are_kept(open_page: Callable[
 
 
 def test_a_new_document_is_embedded_and_placed_at_the_stage_there_is(open_page: Callable[..., AppTest]) -> None:
-    app = _embedded(open_page("pages/use/your_document.py", run="slim"))
+    app = _embedded(open_page("pages/use/your_document/page.py", run="slim"))
     assert "This run does not keep stages 1 and 2" in said(app)
 
 

@@ -24,9 +24,9 @@ from core.runs.manifest import Manifest
 from core.runs.results import read_mismatches, read_topics
 from core.runs.run import Run
 from pages.shared.data import RunState, head_index
-from pages.use.retrieval_lab_data import judge
+from pages.use.retrieval_lab.data import judge
 
-LAB = "pages/use/retrieval_lab.py"
+LAB = "pages/use/retrieval_lab/page.py"
 
 
 def refused(call: Callable[[], object]) -> str:

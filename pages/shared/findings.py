@@ -12,15 +12,15 @@ from pages.shared.steady import FIGURES, steady
 from pages.shared.text import plain, safe, shortened
 
 PAGES = {
-    "stage": ("pages/understand/topics.py", "Topics"),
-    "separation": ("pages/understand/stages.py", "Stages"),
-    "selectivity": ("pages/explore/head_profile.py", "Head profile"),
-    "pooling": ("pages/understand/topics.py", "Topics"),
-    "roles": ("pages/explore/head_profile.py", "Head profile"),
-    "redundancy": ("pages/understand/stages.py", "Stages"),
-    "groups": ("pages/understand/stages.py", "Stages"),
-    "topics": ("pages/understand/topics.py", "Topics"),
-    "circular": ("pages/understand/topics.py", "Topics"),
+    "stage": ("pages/understand/topics/page.py", "Topics"),
+    "separation": ("pages/understand/stages/page.py", "Stages"),
+    "selectivity": ("pages/explore/head_profile/page.py", "Head profile"),
+    "pooling": ("pages/understand/topics/page.py", "Topics"),
+    "roles": ("pages/explore/head_profile/page.py", "Head profile"),
+    "redundancy": ("pages/understand/stages/page.py", "Stages"),
+    "groups": ("pages/understand/stages/page.py", "Stages"),
+    "topics": ("pages/understand/topics/page.py", "Topics"),
+    "circular": ("pages/understand/topics/page.py", "Topics"),
 }
 """Where a finding about something can be seen; the same keys as Finding.about, but for what is missing."""
 TITLES = {

@@ -1,6 +1,6 @@
 // Where the map is looked at: the middle of the box as shares of the map's width and height (from below), and how many
 // times larger than the whole map it is drawn. In the address: "0.412,0.633,3.5"; nothing at all for the whole map.
-// The server lets the same texts pass (pages/explore/head_map_address.py).
+// The server lets the same texts pass (pages/explore/head_map/state.py).
 
 export const WHOLE = { x: 0.5, y: 0.5, zoom: 1 };
 const ZOOMS = [0.2, 500];

@@ -1,0 +1,24 @@
+"""Head map: every head's vector of every document on one map (the study's Figs. 3–5)."""
+
+import streamlit as st
+
+from core.errors import Mistake
+from pages.explore.head_map.sections import one_map
+from pages.shared.empty_states import ready
+from pages.shared.glossary import why
+from pages.shared.problem import show_problem
+from pages.shared.sidebar import choose_run
+
+state = choose_run()
+
+st.title("Head map", help=why("stage", "key/value group", "activation"))
+st.markdown(
+    "Every point is **one head's vector of one document**; points that lie close are vectors that are alike. "
+    "Heads that keep to islands of their own each say something of their own."
+)
+
+if ready(state, "project"):
+    try:
+        one_map(state)
+    except Mistake as mistake:  # a file of the run is missing or damaged
+        show_problem(mistake)

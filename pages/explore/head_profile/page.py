@@ -1,0 +1,66 @@
+"""Head profile: what one head does, by its figures and by documents to read; and all heads by role."""
+
+import streamlit as st
+
+from core.errors import Mistake
+from pages.explore.head_profile.gallery import alike, beside, by_stage, gallery
+from pages.explore.head_profile.sections import (
+    Shown,
+    arrive,
+    figures,
+    head_control,
+    looks,
+    reading,
+    role,
+    topics_followed,
+    view_control,
+)
+from pages.shared.controls import choose_stage
+from pages.shared.data import RunState, tables
+from pages.shared.empty_states import no_labels, ready
+from pages.shared.problem import show_problem
+from pages.shared.sidebar import choose_run
+
+
+def profile(state: RunState) -> None:
+    assert state.manifest is not None
+    left, right = st.columns(2, gap="medium", vertical_alignment="top")
+    with left:
+        view = view_control()
+        if view == "head":
+            head = head_control(state.manifest.shape.heads)
+    with right:
+        stage = choose_stage(state.manifest)
+    found = tables(state)
+    if view == "gallery":
+        gallery(state, found, stage)
+        return
+    shown = Shown(state, found, stage, head)
+    if found.labelled:
+        role(shown)
+    else:
+        st.subheader(f"Head {head}")
+        no_labels("What a head does with topics")
+        looks(shown)
+    figures(shown)
+    if found.labelled:
+        left, right = st.columns(2, gap="large")
+        with left:
+            topics_followed(shown)
+        with right:
+            reading(shown)
+    others = st.container()
+    by_stage(shown)
+    beside(shown)
+    with others:  # last: its links are the address as the controls have left it
+        alike(shown)
+
+
+arrive()
+state = choose_run()
+st.title("Head profile")
+if ready(state, "analyse"):
+    try:
+        profile(state)
+    except Mistake as mistake:  # a file of the run is missing or damaged
+        show_problem(mistake)

@@ -1,0 +1,238 @@
+"""The parts of the Head profile page, from top to bottom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+import pyarrow as pa
+import streamlit as st
+
+from core.analysis.by_topic import by_topic
+from core.analysis.report import Row, Tables
+from core.analysis.roles import RULES, Evidence
+from core.model.slices import HEADS
+from core.retrieval.head_index import largest
+from pages.explore.head_profile.figures import GRID, MOST, gaps_figure
+from pages.shared import show
+from pages.shared.attention import evidence_of, types_here
+from pages.shared.cards import Card, cards
+from pages.shared.circular import circular_mark, circular_notice
+from pages.shared.components.step_keys import step_keys
+from pages.shared.controls import choose_head
+from pages.shared.data import RunState, documents, labels, own_similarity, topics
+from pages.shared.figure_table import interval, number
+from pages.shared.glossary import why
+from pages.shared.text import plain
+from pages.shared.url import choice_from_url, choice_to_url, decide
+
+LINKED = "linked"
+"""Marks an address that a link of this page leads to."""
+VIEWS = {"head": "One head", "gallery": "All heads by role"}
+TO_READ = 5
+NORMAL_SPARSITY = 0.14
+"""The share of all squared deviation that the farthest 2 % of a normal distribution have."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the page is about: ``head`` counts from 1."""
+
+    state: RunState
+    tables: Tables
+    stage: int
+    head: int
+
+    def profile(self, head: int) -> Row:
+        """Head 0 is the full embedding; empty where there is none, as in the others."""
+        return self.tables.one("profiles", stage=self.stage, slicing=HEADS, head=head) or {}
+
+    def topic_match(self, head: int) -> Row:
+        return self.tables.one("topic_match", stage=self.stage, slicing=HEADS, head=head, within=1) or {}
+
+    def probe(self, head: int) -> Row:
+        return self.tables.one("probe", stage=self.stage, slicing=HEADS, split="document", head=head) or {}
+
+    def random(self, measure: str) -> Row:
+        """What random slices have: their median, and the range from the lowest to the highest."""
+        rows = self.tables.pick("control", stage=self.stage)
+        return next((row for row in rows if row["measure"].startswith(measure)), {})
+
+
+def arrive() -> None:
+    """Lets the browser show the address that a link of this page led to, which Streamlit does only for other pages.
+
+    Taking the mark away sends it the whole address.
+    """
+    if LINKED in st.query_params:
+        del st.query_params[LINKED]
+
+
+def view_control() -> str:
+    choice_from_url("view", list(VIEWS), "head")
+    view = st.segmented_control("View", list(VIEWS), format_func=VIEWS.__getitem__, required=True, key="view")
+    view = str(view or "head")
+    choice_to_url("view", view, "head")
+    return view
+
+
+def head_control(heads: int) -> int:
+    """The head, with its neighbours one key away."""
+
+    def go_to(head: int) -> None:
+        decide("head", head)
+
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        before = st.container(width="content")
+        with st.container(width="stretch"):
+            head = choose_head(heads)
+        after = st.container(width="content")
+    for place, step, label, icon, key in (
+        (before, -1, "Previous", ":material/chevron_left:", "left"),
+        (after, 1, "Next", ":material/chevron_right:", "right"),
+    ):
+        place.button(
+            label,
+            icon=icon,
+            icon_position="left" if step < 0 else "right",
+            key=f"{label.lower()} head",
+            on_click=go_to,
+            args=((head - 1 + step) % heads + 1,),
+            help=f"The {label.lower()} head; the {key} arrow key does the same.",
+        )
+    step_keys("head keys", head, heads, go_to)
+    return head
+
+
+def role(shown: Shown) -> None:
+    """The verdict, the rule in words, and the numbers that decided."""
+    row = shown.profile(shown.head)
+    name = row.get("role")
+    with st.container(border=True):
+        verdict = f"is {plain(name)}" if name else "has no clear role"
+        st.subheader(f"Head {shown.head} {verdict}", help=why("role"), anchor=False)
+        if name:
+            st.markdown(plain(RULES[name].sentence if name in RULES else ""))
+            st.markdown(f"**Evidence** – {plain(evidence(row, name))}")
+        else:
+            st.markdown("None of the written rules holds for it, so none is claimed.")
+            st.markdown(f"**Evidence** – {plain(evidence(row, None).removeprefix('no rule holds: '))}")
+        for other in (row.get("roles") or [])[1:]:
+            st.markdown(f"**Also {plain(other)}** – {plain(evidence(row, other))}")
+            st.caption(plain(RULES[other].sentence if other in RULES else ""))
+        looks(shown)
+
+
+def looks(shown: Shown) -> None:
+    """What the head looks at, where that is known: the same at every stage, for attention comes before them all."""
+    row = types_here(shown.state).get(shown.head)
+    if row is None:
+        return
+    said = evidence_of(row, row["type"]).removeprefix("no rule holds: ")
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f"**Attention: {plain(row['type'])}** – {plain(said)}", help=why("attention type", "shuffled"))
+        layer = {} if shown.head == 1 else {"head": str(shown.head)}
+        kept = {name: value for name, value in st.query_params.items() if name == "run"}
+        st.page_link("pages/understand/attention/page.py", label="Look closer", query_params={**kept, **layer})
+
+
+def evidence(row: Row, name: str | None) -> str:
+    """What decided one role; where none holds, or the rule is not known here, what the analysis wrote."""
+    if name not in RULES:
+        return str(row.get("because") or "")
+    numbers = {field.name: row.get(field.name) for field in fields(Evidence) if field.name != "topic"}
+    known = {key: float("nan") if value is None else float(value) for key, value in numbers.items()}
+    return RULES[name].because(Evidence(topic=row.get("topic"), **known))
+
+
+def figures(shown: Shown) -> None:
+    """The head's figures, each with its interval and with what to hold it against."""
+    row, full = shown.profile(shown.head), shown.profile(0)
+    match, full_match = shown.topic_match(shown.head), shown.topic_match(0)
+    probe = shown.probe(shown.head)
+    heads = shown.tables.pick("profiles", stage=shown.stage, slicing=HEADS)
+    strengths = [one["activation"] for one in heads if one["head"] and one["activation"] is not None]
+    st.html(GRID)
+    with st.container(horizontal=True, gap="small", key="grid-figures"):
+        if shown.tables.labelled:
+            _figure("Mean similarity", row, "mean", f"full embedding {number(full.get('mean'))}", "similarity")
+            control = shown.random("selectivity")
+            said = f"random slices {number(control.get('random'))}"
+            _figure("Selectivity", row, "selectivity", said, "selectivity", "random slices")
+            most = f"random slices ≤ {number(row.get('alignment_of_random'))}"
+            _figure("Alignment", row, "alignment", most, "alignment", "random slices")
+            _figure("Sparsity", row, "sparsity", f"normal {NORMAL_SPARSITY}", "sparsity")
+            said = f"chance {number(match.get('chance'))}, full {number(full_match.get('rate'))}"
+            _figure(
+                f"Topic match, top 1{circular_mark(shown.tables)}",
+                match,
+                "rate",
+                said,
+                "topic match",
+                "chance",
+                "full embedding",
+            )
+        _figure("Probe recall", probe, "value", f"chance {number(probe.get('chance'))}", "probe", "by document")
+        span = f"all heads {number(min(strengths))} to {number(max(strengths))}" if strengths else ""
+        _figure("Activation", row, "activation", span, "activation")
+        _figure(
+            "Its variation", row, "activation_variation", "spread over documents, as a share of the mean", "activation"
+        )
+    st.caption("Below a figure: its 95 % interval where there is one, then what to hold it against.")
+    circular_notice(shown.tables)
+
+
+def _figure(label: str, row: Row, name: str, against: str, *terms: str) -> None:
+    with st.container(border=True, width=176, height="stretch", gap=None):
+        found = interval(row, name)
+        st.metric(label, number(row.get(name)), help=why(*terms, *(["interval"] if found else [])))
+        st.caption("  \n".join(plain(line) for line in (found, against) if line))
+
+
+def topics_followed(shown: Shown) -> None:
+    """Each topic's gap to the rest."""
+    st.subheader("Topics it follows and avoids", help=why("similarity", "interval"), anchor=False)
+    found = by_topic(own_similarity(shown.state, shown.stage), labels(shown.state), shown.head)
+    names = topics(shown.state).names
+    if not len(found.topic):
+        st.info("No topic has five documents or more, and other topics to compare with.", icon=":material/info:")
+        return
+    follows, avoids = int((found.side > 0).sum()), int((found.side < 0).sum())
+    st.markdown(
+        f"Follows **{follows}** and avoids **{avoids}** of {len(found.topic)} topics: the 95 % interval of the topic's "
+        f"mean similarity, less that of all other documents, does not reach 0."
+    )
+    said = "By chance alone one interval in twenty would miss 0."
+    if len(found.topic) > MOST:
+        said += f" Shown are the {MOST // 2} highest and the {MOST // 2} lowest; the data has all."
+    if found.left_out:
+        said += f" {found.left_out} with fewer than five documents are left out."
+    data = {
+        "topic": [names[topic] for topic in found.topic],
+        "gap": found.gap,
+        "low": found.low,
+        "high": found.high,
+        "documents": found.documents,
+    }
+    name = f"topics of head {shown.head} at stage {shown.stage}"
+    show.figure(gaps_figure(found, names, show.theme()), name, pa.table(data), said)
+
+
+def reading(shown: Shown) -> None:
+    """The documents that are most and least similar to their own topic in this head."""
+    own = own_similarity(shown.state, shown.stage)[:, shown.head]
+    known = np.flatnonzero(np.isfinite(own))
+    count = min(len(known), TO_READ, max(1, len(known) // 2))
+    # From the end for the least: of equal ones the last documents, as if all were in order.
+    most, least = largest(own[known], count), len(known) - 1 - largest(-own[known][::-1], count)
+    table = documents(shown.state)
+    for title, docs in (("Most similar documents", known[most]), ("Least similar documents", known[least])):
+        st.subheader(title, help=why("similarity"), anchor=False)
+        found = table.rows(docs, ["title", "topic", "text"]).to_pylist()
+        cards(
+            [
+                Card(row["title"], [row["topic"]], row["text"], float(own[doc]))
+                for row, doc in zip(found, docs, strict=True)
+            ]
+        )
+    st.caption("By the similarity to their own topic, within this head. Open a document to read it.")

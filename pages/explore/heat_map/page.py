@@ -1,0 +1,41 @@
+"""Topic heat map: how near every head is to each document's own topic (the study's Fig. 6)."""
+
+import streamlit as st
+
+from core.errors import Mistake
+from pages.explore.heat_map.details import details
+from pages.explore.heat_map.sections import draw
+from pages.explore.heat_map.state import choose_view
+from pages.shared.data import RunState, labels
+from pages.shared.empty_states import no_labels, ready
+from pages.shared.glossary import why
+from pages.shared.problem import show_problem
+from pages.shared.sidebar import choose_run
+
+
+@st.fragment
+def browse(state: RunState) -> None:
+    """Controls, canvas and what a click opens: they rerun alone."""
+    try:
+        if not (labels(state) >= 0).any():
+            no_labels("The topic heat map")
+            return
+        view = choose_view(state)
+        if view is not None:
+            draw(state, view)
+            details(state, view)
+    except Mistake as mistake:  # a file of the run is missing or damaged
+        show_problem(mistake)
+
+
+state = choose_run()
+
+st.title("Topic heat map", help=why("similarity", "full embedding", "stage"))
+st.markdown(
+    "Every column is a document, every row a head. A cell is **red** where the head places the document near the name "
+    "of the document's own topic, **blue** where it turns away from it. Rows that are red in one block only follow "
+    "that topic; rows of one colour throughout do not tell topics apart."
+)
+
+if ready(state, "analyse"):
+    browse(state)

@@ -1,0 +1,137 @@
+"""The heat map itself: cells in order, their colours, the canvas, and what a click does."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import streamlit as st
+
+from core.analysis.heat_map import HeatMap, heat_map
+from core.model.stages import STAGES
+from pages.explore.heat_map.figures import colour_limit
+from pages.explore.heat_map.state import NO_TOPIC, View, row_name
+from pages.shared.components.heatmap import Look, Panel, Pick, Sheet, canvas_heat_map, read_pick
+from pages.shared.data import RunState, documents, labels, own_similarity, topics
+from pages.shared.figures import ACCENT, DIVERGING, GROUND, INK
+from pages.shared.show import downloads, theme
+from pages.shared.text import shortened
+from pages.shared.url import choice_from_url, choices_to_url, decide
+
+KEY = "heat map"
+_LONGEST_TITLE = 120
+
+
+def columns_by(cells: HeatMap, row: int) -> np.ndarray:
+    """``[column]``: the documents, within each block in falling order of that row."""
+    ends = [*cells.starts[1:], len(cells.docs)]
+    blocks = [slice(start, end) for start, end in zip(cells.starts, ends, strict=True)]
+    return np.concatenate([cells.docs[block][np.argsort(-cells.values[row, block], kind="stable")] for block in blocks])
+
+
+def draw(state: RunState, view: View) -> None:
+    """The canvas, and a sentence on what is drawn."""
+    assert state.manifest is not None
+    own, names = labels(state), topics(state).names
+    cells = heat_map(own_similarity(state, view.stage), own, view.topics, view.per_topic)
+    docs = columns_by(cells, view.sort)
+    needed = state.manifest.stages if view.same_range else view.shown
+    every = {stage: own_similarity(state, stage)[docs].T for stage in needed}
+    limits = {stage: colour_limit(values) for stage, values in every.items()}
+    if view.same_range:
+        limits = dict.fromkeys(limits, max(limits.values()))
+    look, rows = theme(), ["full", *(f"head {head}" for head in range(1, 1 + state.manifest.shape.heads))]
+    told = f"{state.run.name} {state.analysis_version} {view.shown} {[limits[stage] for stage in view.shown]} {look}"
+    sheet = Sheet(
+        hashlib.blake2b(told.encode() + docs.tobytes(), digest_size=8).hexdigest(),
+        f"Heat map of {len(docs)} documents in {len(cells.starts)} topics, {len(rows)} rows.",
+        [Panel(f"Stage {stage} {STAGES[stage].name}", every[stage], limits[stage]) for stage in view.shown],
+        rows,
+        [shortened(names[topic], _LONGEST_TITLE) for topic in cells.topics[cells.starts]],
+        cells.starts.tolist(),
+        pa.array([shortened(title, _LONGEST_TITLE) for title in _titles(state, docs)], pa.string()),
+    )
+    _choices_from_url(state, view)
+
+    def picked() -> None:
+        pick = read_pick(KEY, sheet)
+        if pick is not None:
+            _choose(pick, view, docs, cells.topics[cells.starts])
+
+    colours = Look(DIVERGING[look], INK[look], GROUND[look], ACCENT[look])
+    canvas_heat_map(sheet, colours, KEY, _first_mark(sheet.version, view, docs), picked)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(_sentence(view, cells, own))
+        _take_away(state, view, docs)
+
+
+def _titles(state: RunState, docs: np.ndarray) -> list[str]:
+    # Cut before they become Python's: a title may be as long as a text.
+    cut = pc.utf8_slice_codeunits(documents(state).rows(docs, ["title"])["title"], 0, 4 * _LONGEST_TITLE)
+    titles: list[str] = cut.to_pylist()
+    return titles
+
+
+def _choices_from_url(state: RunState, view: View) -> None:
+    """Which document, row, panel and topic the page below shows: set by clicks, not by widgets."""
+    assert state.manifest is not None
+    choices = {
+        "doc": (range(len(labels(state)) + 1), 0),
+        "head": (range(state.manifest.shape.heads + 1), 0),
+        "panel": (view.shown, view.stage),
+        "block": (range(NO_TOPIC, len(topics(state).names)), NO_TOPIC),
+    }
+    for name, (options, default) in choices.items():
+        choice_from_url(name, options, default)
+    if not st.session_state["doc"]:
+        st.session_state["panel"] = view.stage  # no cell, so no panel of its own
+    choices_to_url({name: (st.session_state[name], default) for name, (_, default) in choices.items()})
+
+
+def _choose(pick: Pick, view: View, docs: np.ndarray, blocks: np.ndarray) -> None:
+    chosen = {"doc": 0, "block": NO_TOPIC, "head": 0, "panel": view.stage}
+    if pick.kind == "cell":
+        chosen |= {"doc": int(docs[pick.column]) + 1, "head": pick.row, "panel": view.shown[pick.panel]}
+    elif pick.kind == "row":
+        chosen |= {"head": pick.row, "panel": view.shown[pick.panel]}
+    else:
+        chosen |= {"block": int(blocks[pick.block])}
+    for name, value in chosen.items():
+        decide(name, value)
+
+
+def _first_mark(version: str, view: View, docs: np.ndarray) -> dict[str, int] | None:
+    """The chosen cell as it was when this sheet was first drawn: a later one would send all of it again."""
+    kept: tuple[str, dict[str, int] | None] | None = st.session_state.get("heat map mark")
+    if kept is None or kept[0] != version:
+        place = np.flatnonzero(docs == st.session_state["doc"] - 1)
+        panel = view.shown.index(st.session_state["panel"])
+        cell = {"panel": panel, "row": st.session_state["head"], "column": int(place[0])} if len(place) else None
+        kept = st.session_state["heat map mark"] = (version, cell)
+    return kept[1]
+
+
+def _sentence(view: View, cells: HeatMap, own: np.ndarray) -> str:
+    there = sum(int((own == topic).sum()) for topic in view.topics)
+    drawn = f", drawn at random from {there:,}" if there > len(cells.docs) else ""
+    by = f"by {'the ' if view.sort == 0 else ''}{row_name(view.sort)} at stage {view.stage}"
+    return (
+        f"{len(cells.docs):,} documents in {len(cells.starts)} topics{drawn}; in each topic sorted {by}, the most "
+        "similar one left. Beyond the ends of the scale lies the strongest hundredth of the cells."
+    )
+
+
+def _take_away(state: RunState, view: View, docs: np.ndarray) -> None:
+    """The cells as a table, a row a document; made when somebody asks for it."""
+
+    def table() -> pa.Table:
+        names, own, about = topics(state).names, labels(state)[docs], documents(state).rows(docs, ["id", "title"])
+        found = {"doc": docs + 1, "id": about["id"], "title": about["title"], "topic": [names[topic] for topic in own]}
+        for stage in view.shown:
+            values = own_similarity(state, stage)[docs]
+            found |= {f"stage {stage} {row_name(row)}": values[:, row] for row in range(values.shape[1])}
+        return pa.table(found)
+
+    downloads("topic-heat-map", table)

@@ -1,0 +1,26 @@
+"""Overview: what this run is, and one head's view of one document."""
+
+import streamlit as st
+
+from pages.explore.overview.compare import beside_another
+from pages.explore.overview.report import beside_the_study, what_heads_are
+from pages.explore.overview.sections import facts, one_head, run_table
+from pages.shared.empty_states import ready
+from pages.shared.sidebar import choose_run
+
+state = choose_run()
+
+st.title("Headscope")
+st.markdown(
+    "A text-embedding model turns a document into one vector. Inside, many **attention heads** each contribute a part. "
+    "Here you look at those parts one by one: what a single head finds near, and how that differs from the whole."
+)
+
+if ready(state):
+    facts(state)
+    what_heads_are(state)
+    beside_the_study(state)
+    beside_another(state)
+    one_head(state)
+if state is not None:
+    run_table()

@@ -1,0 +1,147 @@
+"""The Overview's figures: what the stages are, the study's tables beside this run's, and what they say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from core.analysis import study
+from core.analysis.probe import BY_DOCUMENT, BY_SAMPLE
+from core.analysis.report import Tables
+from core.analysis.topic_match import WITHIN
+from core.model.slices import HEADS, RANDOM
+from core.model.stages import STAGES
+from pages.explore.overview.stages_drawing import stages_drawing
+from pages.shared.circular import circular_mark, circular_notice
+from pages.shared.data import RunState, preview, tables
+from pages.shared.empty_states import not_analysed, not_made, slim, some_vectors
+from pages.shared.findings import all_findings
+from pages.shared.glossary import why
+from pages.shared.map_figures import small_maps_table, stage_maps_figure
+from pages.shared.sections import drawn_once, told
+from pages.shared.show import figure, theme
+from pages.shared.text import safe
+
+_STYLE = """
+<style>
+.hs-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+.hs-table th, .hs-table td { text-align: left; padding: .4rem .7rem .4rem 0; vertical-align: top;
+  border-bottom: 1px solid color-mix(in srgb, currentColor 14%, transparent); }
+.hs-table th { font-weight: 600; font-size: .85em; opacity: .85; }
+.hs-table td span { display: block; opacity: .75; font-size: .82em; white-space: nowrap; }
+.hs-scroll { overflow-x: auto; }
+</style>
+"""
+
+
+@told
+def what_heads_are(state: RunState) -> None:
+    """The three stages as a drawing."""
+    assert state.manifest is not None
+    shape = state.manifest.shape
+    st.subheader("Three stages", help=why("stage"))
+    st.html(stages_drawing(shape, state.manifest.stages))
+    slim(state.manifest, state.run.name)
+    some_vectors(state.manifest, state.run.name)
+    if state.projected:
+        small_maps(state, "small-maps")
+        st.page_link("pages/explore/head_map/page.py", label="Open the head map", icon=":material/arrow_forward:")
+    else:
+        not_made(state, "project")
+
+
+def small_maps(state: RunState, name: str) -> None:
+    """Each stage's map, small; ``name`` is unique on the page."""
+    assert state.manifest is not None
+    shape, shown = state.manifest.shape, preview(state)
+    drawn = drawn_once(
+        state.run,
+        state.analysis_version,
+        "small maps",
+        0,
+        theme(),
+        lambda: stage_maps_figure(shown.places, shape, theme(), height=250),
+    )
+    figure(
+        drawn,
+        name,
+        lambda: small_maps_table(shown.places, shown.docs),
+        "Every dot is one head's vector of one document (a sample), coloured by head: near dots are alike.",
+        alt="A small map of all head vectors at each stage, coloured by head.",
+    )
+
+
+@told
+def beside_the_study(state: RunState) -> None:
+    """Table 1 and §3.5, theirs and ours."""
+    if not state.analysed:
+        not_analysed(state)
+        return
+    st.subheader("Beside the study", help=why("probe", "topic match", "random slices", "chance", "interval"))
+    found = tables(state)
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.markdown("**Can the head be told from its vector?** (Table 1)")
+        _probe(found)
+    with right:
+        st.markdown(f"**Is the labelled topic the nearest?**{circular_mark(found)} (§3.5, full embedding)")
+        _topic_match(found)
+    st.caption(f"The study: {study.CITATION}; {study.MODEL}, another corpus: its figures are for orientation.")
+    st.subheader("What the figures say")
+    all_findings(state)
+
+
+def _probe(found: Tables) -> None:
+    rows = []
+    for stage in found.manifest.stages:
+        cells = [
+            found.one("probe", stage=stage, slicing=slicing, split=split, head=0)
+            for slicing, split in ((HEADS, BY_SAMPLE), (HEADS, BY_DOCUMENT), (RANDOM, BY_DOCUMENT))
+        ]
+        if all(cells):
+            name = f"{stage} {STAGES[stage].name}"
+            rows.append(
+                [name, f"{study.PROBE_ACCURACY[stage]:.3f}", *(_figure(cell, "value", "{:.3f}") for cell in cells)]
+            )
+    if not rows:
+        st.info("The probe needs at least ten documents and two heads.", icon=":material/info:")
+        return
+    _table(["stage", "study", "by sample", "by document", "random slices"], rows)
+    st.caption(f"Chance: {1 / found.manifest.shape.heads:.3f}. Small: 95 % intervals.")
+
+
+def _topic_match(found: Tables) -> None:
+    if not found.labelled:
+        st.info("No document of this run has a topic of its list.", icon=":material/label_off:")
+        return
+    rows: list[list[Any]] = [["the study, stage 3", *(f"{study.TOPIC_MATCH[k]:.1%}" for k in WITHIN)]]
+    for stage in found.manifest.stages:
+        cells = [found.one("topic_match", stage=stage, slicing=HEADS, method="full", within=k) for k in WITHIN]
+        rows.append([f"{stage} {STAGES[stage].name}", *(_figure(cell, "rate", "{:.1%}") for cell in cells)])
+    first = [
+        found.one("topic_match", stage=found.manifest.stages[0], slicing=HEADS, method="full", within=k) for k in WITHIN
+    ]
+    rows.append(["chance", *(f"{cell['chance']:.1%}" for cell in first if cell)])
+    _table(["", "nearest", "among 5", "among 10"], rows)
+    circular_notice(found)
+    if found.manifest.steps["analyse"].options.get("centre"):
+        st.caption("Cosines are of vectors centred by the corpus mean.")
+
+
+def _figure(row: dict[str, Any] | None, name: str, form: str) -> tuple[str, str]:
+    assert row is not None
+    return form.format(row[name]), f"{form.format(row['low'])}–{form.format(row['high'])}"
+
+
+def _table(head: list[str], rows: list[list[Any]]) -> None:
+    """A cell is a text, or a text and a smaller one below it."""
+    cells = "".join(f"<tr>{''.join(_cell(cell) for cell in row)}</tr>" for row in rows)
+    header = "".join(f"<th>{safe(name)}</th>" for name in head)
+    st.html(f'{_STYLE}<div class="hs-scroll"><table class="hs-table"><tr>{header}</tr>{cells}</table></div>')
+
+
+def _cell(cell: str | tuple[str, str]) -> str:
+    if isinstance(cell, str):
+        return f"<td>{safe(cell)}</td>"
+    return f"<td>{safe(cell[0])}<span>{safe(cell[1])}</span></td>"

@@ -1,0 +1,133 @@
+"""Heads of one type side by side, and where types meet the heads' topic roles."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import streamlit as st
+
+from core.analysis.attention_roles import Head, Meeting, meeting
+from core.analysis.attention_types import MIXED, TYPES, sentence
+from core.analysis.report import Row
+from core.analysis.roles import RULES as ROLES
+from core.model.slices import HEADS
+from pages.explore.head_profile.figures import GRID
+from pages.shared import show
+from pages.shared.attention import attention_patterns, attention_rows, evidence_of, types_here
+from pages.shared.controls import choose_stage
+from pages.shared.data import tables
+from pages.shared.empty_states import no_labels, not_analysed
+from pages.shared.figure_table import figure_table
+from pages.shared.glossary import why
+from pages.shared.sections import told
+from pages.shared.text import plain, safe, shortened
+from pages.shared.url import choice_from_url, choice_to_url, decide
+from pages.understand.attention.figures import Pattern, small_pattern
+from pages.understand.attention.sections import Shown
+
+SAME = "same"
+MOST = 24
+_CLEAREST = {
+    "previous token": "previous", "next token": "next", "sink": "first", "delimiter": "delimiters",
+    "rare token": "rare", "local": "window", "long-range": "distance", "broad": "entropy",
+}  # fmt: skip
+"""The measure by which a type's clearest heads come first."""
+
+
+@told
+def same_type(shown: Shown) -> None:
+    """Average patterns of heads that have one type."""
+    rows = attention_rows(shown.state)
+    mine = str(shown.row["type"])
+    counts = {name: sum(row["type"] == name for row in rows.values()) for name in TYPES}
+    options = [SAME, *(name for name in TYPES if counts[name])]
+    st.subheader("Heads of one type side by side", help=why("attention type"), anchor=False)
+    choice_from_url("type", options, SAME)
+    name = str(
+        st.selectbox(
+            "Type",
+            options,
+            key="type",
+            format_func=lambda one: "the chosen head's" if one == SAME else f"{one} · {counts[one]}",
+        )
+    )
+    choice_to_url("type", name, SAME)
+    name = mine if name == SAME else name
+    st.markdown(f"**{plain(name.capitalize())}** – {plain(sentence(name))}")
+    chosen = sorted((row for row in rows.values() if row["type"] == name), key=lambda row: -_clear(row, name))[:MOST]
+    if counts[name] > MOST:
+        st.caption(f"The {MOST} clearest of {counts[name]}, the clearest first.")
+    patterns = attention_patterns(shown.state)
+    st.html(GRID)
+    with st.container(horizontal=True, gap="small", key="grid-same-type"):
+        for row in chosen:
+            share = np.nan_to_num(patterns.share[row["layer"] - 1, row["head"] - 1])
+            with st.container(border=True, width=212, height="stretch", gap="xsmall"):
+                st.button(
+                    f"Layer {row['layer']}, head {row['head']}",
+                    key=f"look at {row['layer']} {row['head']}",
+                    type="tertiary",
+                    on_click=_go,
+                    args=(row["layer"], row["head"]),
+                )
+                said = evidence_of(row, name).removeprefix("no rule holds: ")
+                st.html(small_pattern(Pattern.of(share), row["next"] is None, show.theme(), said))
+                st.caption(plain(shortened(said, 90)))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(
+            "Thin bars are near tokens by distance, each picture to its own scale. The wide ones are shares of the "
+            "whole: the first token, then all that is farther away."
+        )
+        show.downloads("heads of one type", lambda: pa.Table.from_pylist(chosen))
+
+
+@st.fragment
+@told
+def roles(shown: Shown) -> None:
+    """Types against topic roles, at the one layer that has both."""
+    state = shown.state
+    assert state.manifest is not None
+    st.subheader("Do selective heads attend broadly?", help=why("role", "attention type", "entropy"), anchor=False)
+    if not state.analysed:
+        not_analysed(state)
+        return
+    found = tables(state)
+    if not found.labelled:
+        no_labels("A head's role")
+        return
+    stage = choose_stage(state.manifest)
+    here = types_here(state)
+    profiles = {row["head"]: row for row in found.pick("profiles", stage=stage, slicing=HEADS) if row["head"]}
+    heads = [
+        Head(row["type"], profiles[head]["role"], row["entropy"] if row["entropy"] is not None else float("nan"))
+        for head, row in here.items()
+        if head in profiles
+    ]
+    met = meeting(heads)
+    st.markdown(plain(met.sentence))
+    st.html(_cross(met))
+    st.caption(
+        f"Heads of layer {state.manifest.model['layer']}, the one that this run's vectors are of; roles at stage "
+        f"{stage}."
+    )
+
+
+def _cross(met: Meeting) -> str:
+    types = [name for name in TYPES if any(key[0] == name for key in met.counts)]
+    known = {key[1] for key in met.counts}
+    columns = [role for role in (*ROLES, *sorted(str(role) for role in known - {None, *ROLES})) if role in known]
+    names: list[str | None] = [*columns, *([None] if None in known else [])]
+    lines = [(safe(name), [str(met.counts.get((name, role), "") or "·") for role in names]) for name in types]
+    return figure_table([safe(role or "no clear role") for role in names], -1, lines)
+
+
+def _clear(row: Row, name: str) -> float:
+    """The mixed ones are in no order but their layers'."""
+    if name == MIXED:
+        return -1000.0 * row["layer"] - row["head"]
+    return float(row[_CLEAREST[name]] or 0.0)
+
+
+def _go(layer: int, head: int) -> None:
+    decide("layer", layer)
+    decide("head", head)

@@ -1,0 +1,31 @@
+"""Attention: what every head of every layer looks at, its type by written rules, and the words themselves."""
+
+import streamlit as st
+
+from pages.shared.empty_states import ready
+from pages.shared.sidebar import choose_run
+from pages.understand.attention.alike import roles, same_type
+from pages.understand.attention.head import average, verdict
+from pages.understand.attention.sections import Shown, chosen_head, overview
+from pages.understand.attention.text import in_a_text
+
+state = choose_run()
+
+st.title("Attention")
+st.markdown(
+    "Before a head says anything, it looks around. **What does each head of each layer look at**: the token before, "
+    "the first one, punctuation, everything alike? Rules that are written down decide its type."
+)
+
+if ready(state, "attention"):
+    layer, head = chosen_head(state)
+    shown = Shown(state, layer, head)
+    overview(shown)
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        verdict(shown)
+    with right:
+        average(shown)
+    in_a_text(shown)
+    same_type(shown)
+    roles(shown)

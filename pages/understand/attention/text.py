@@ -1,0 +1,126 @@
+"""One text on the Attention page: a head's matrix, and the words shaded by where it looks from one of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import streamlit as st
+
+from core.model.attended import Matrix
+from core.uploads import MAX_CHARACTERS
+from pages.shared import show
+from pages.shared.controls import choose_document
+from pages.shared.data import documents
+from pages.shared.embedding import attention_matrix
+from pages.shared.glossary import why
+from pages.shared.sections import told
+from pages.shared.text import plain, shortened
+from pages.shared.url import choice_from_url, choice_to_url
+from pages.understand.attention.figures import matrix_figure
+from pages.understand.attention.sections import Shown
+from pages.use.your_document.words_html import strongest_words, words_html
+
+SOURCES = {"none": "No text", "corpus": "A document of the corpus", "own": "A text of yours"}
+_OWN, _ASKED = "text for attention", "the text whose attention was asked for"
+"""Keys of the session: what is being written, and what was sent off. Neither is ever in the address or the log."""
+
+
+@told
+def in_a_text(shown: Shown) -> None:
+    """What the head does in a text, by the run's own model.
+
+    No fragment: within one that is run again, the fragment that watches a job would not be called any more.
+    """
+    st.subheader(f"{shown.name} in a text", help=why("attention"), anchor=False)
+    choice_from_url("text", list(SOURCES), "none")
+    source = st.segmented_control(
+        "Look into", list(SOURCES), format_func=SOURCES.__getitem__, required=True, key="text"
+    )
+    source = str(source or "none")
+    choice_to_url("text", source, "none")
+    if source == "none":
+        st.caption("The run's own model reads the text that you choose, which takes a moment.")
+        return
+    text = _of_the_corpus(shown) if source == "corpus" else _own()
+    if not text:
+        return
+    found = attention_matrix(shown.state, text, shown.layer)
+    if found is not None:
+        _looked(shown, text, found)
+
+
+def _of_the_corpus(shown: Shown) -> str | None:
+    doc = choose_document(shown.state)
+    return None if doc is None else str(documents(shown.state).row(doc, ["text"])["text"])
+
+
+def _own() -> str | None:
+    with st.form("attention text", border=False):
+        st.text_area(
+            "Your text",
+            key=_OWN,
+            height=110,
+            max_chars=MAX_CHARACTERS,
+            persist_state="session",
+            placeholder="A sentence or two, in any language that the model knows …",
+        )
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.form_submit_button("Show its attention", icon=":material/visibility:", on_click=_ask)
+            st.caption("The text stays in this session: it is not stored, and no link carries it.")
+    return st.session_state.get(_ASKED)
+
+
+def _ask() -> None:
+    st.session_state[_ASKED] = str(st.session_state.get(_OWN) or "").strip() or None
+
+
+def _looked(shown: Shown, text: str, found: Matrix) -> None:
+    tokens = [piece.text for piece in found.pieces]
+    numbers = list(range(1, len(tokens) + 1))
+    choice_from_url("token", numbers, numbers[-1])
+    left, right = st.columns([3, 2], gap="large")
+    with right:
+        token = int(
+            st.selectbox(
+                "From token",
+                numbers,
+                key="token",
+                format_func=lambda number: f"{number} · {shortened(tokens[number - 1], 40) or '␣'}",
+                help="The framed one. A causal model looks back only: the last token sees the whole text.",
+            )
+        )
+        choice_to_url("token", token, numbers[-1])
+        seen = found.seen_from(token - 1)
+        words = strongest_words(text, seen, shown.head)
+        if words:
+            st.markdown(plain(f"From there it looks most at {', '.join(f'“{word}”' for word in words)}."))
+        st.html(words_html(text, seen, shown.head, chosen=token - 1))
+    with left:
+        weights = found.weights[shown.head - 1].astype(np.float32)
+        cut = (
+            f" The model was given the first {len(tokens)} of {found.total:,} tokens."
+            if found.total > len(tokens)
+            else ""
+        )
+        show.figure(
+            matrix_figure(weights, tokens, token - 1, show.theme()),
+            "attention matrix",
+            lambda: _table(weights, tokens),
+            f"A row is a token that looks, a column one that is looked at; rows add up to 1. The darkest are the top "
+            f"2 % and beyond.{cut}",
+            alt=f"Attention of {shown.name.lower()} from each of {len(tokens)} tokens to each.",
+        )
+
+
+def _table(weights: np.ndarray, tokens: list[str]) -> pa.Table:
+    count = len(tokens)
+    place = np.indices((count, count)).reshape(2, -1)
+    return pa.table(
+        {
+            "from": place[0] + 1,
+            "from_token": [tokens[at] for at in place[0]],
+            "to": place[1] + 1,
+            "to_token": [tokens[at] for at in place[1]],
+            "share": weights.ravel(),
+        }
+    )

@@ -1,0 +1,208 @@
+"""The pictures of the Layers page: rows and arrays in, a figure or a grid out, nothing of Streamlit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from core.analysis.layer_measures import BETWEEN_GROUPS, FULL, MEASURES, WITHIN_GROUP
+from core.analysis.report import Row
+from core.model.shape import ModelShape
+from core.model.slices import HEADS, RANDOM
+from pages.shared.components.layer_grid import Cell, Grid, Scale
+from pages.shared.figures import DIVERGING, INK, QUIET, SEQUENTIAL, SERIES, template
+from pages.understand.layers.state import View
+
+_LOOK: dict[str, tuple[int, str, str]] = {
+    FULL: (3, "solid", "diamond"),
+    HEADS: (0, "solid", "circle"),
+    RANDOM: (1, "dash", "square"),
+    WITHIN_GROUP: (0, "solid", "circle"),
+    BETWEEN_GROUPS: (5, "dash", "square"),
+}
+"""By series: its colour, its line and its marks."""
+
+
+def curves_figure(rows: Sequence[Row], cells: np.ndarray, view: View, theme: str) -> go.Figure:
+    """A measure's curves over depth with their bands, single heads as dots, chance, and the layer that is looked at.
+
+    ``rows`` are those of ``layer_curves`` for one stage and measure; ``cells`` is ``[layer, 1 + head]``.
+    """
+    layers = np.arange(1, len(cells) + 1)
+    traces: list[dict[str, Any]] = []
+    if view.measure != "groups":  # a head's own gap there is no value of either curve
+        across = np.repeat(layers, cells.shape[1] - 1)
+        traces.append(
+            {
+                "type": "scatter",
+                "name": "single heads",
+                "x": across,
+                "y": cells[:, 1:].ravel(),
+                "mode": "markers",
+                "marker": {"size": 4, "color": SERIES[theme][0], "opacity": 0.28},
+                "customdata": np.tile(np.arange(1, cells.shape[1]), len(cells)),
+                "hovertemplate": "layer %{x}, head %{customdata}<br>%{y:.2f}<extra></extra>",
+            }
+        )
+    for series, name in MEASURES[view.measure].series.items():
+        mine = sorted((row for row in rows if row["series"] == series and row["value"] is not None), key=_layer)
+        traces += _curve(mine, name, series, theme)
+    chance = next((row["chance"] for row in rows if row["chance"] is not None), None)
+    if chance is not None and view.measure != "groups":
+        traces.append(
+            {
+                "type": "scatter",
+                "name": f"chance {chance:.2f}",
+                "x": [0.5, len(cells) + 0.5],
+                "y": [chance, chance],
+                "mode": "lines",
+                "line": {"dash": "dot", "color": QUIET[theme], "width": 1.5},
+                "hoverinfo": "skip",
+            }
+        )
+    figure = go.Figure(
+        data=traces,
+        layout={
+            "template": template(theme),
+            "height": 360,
+            "margin": {"t": 58, "b": 48},
+            "xaxis": {"title": {"text": "layer"}, "range": [0.5, len(cells) + 0.5], **_ticks(len(cells))},
+            "yaxis": {"showgrid": True, "gridcolor": INK[theme] + "1A", "rangemode": "tozero"},
+            "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+            "dragmode": False,
+            "hovermode": "closest",
+        },
+    )
+    figure.add_vline(x=view.layer, line={"color": INK[theme] + "55", "width": 1})
+    return figure
+
+
+def _layer(row: Row) -> int:
+    return int(row["layer"])
+
+
+def _curve(rows: Sequence[Row], name: str, series: str, theme: str) -> list[dict[str, Any]]:
+    """A line, and the space around it where it has one."""
+    colour, dash, symbol = _LOOK[series]
+    ink = SERIES[theme][colour]
+    x, value = [row["layer"] for row in rows], [row["value"] for row in rows]
+    low = [row["value"] if row["low"] is None else row["low"] for row in rows]
+    high = [row["value"] if row["high"] is None else row["high"] for row in rows]
+    return [
+        {
+            "type": "scatter",
+            "x": x + x[::-1],
+            "y": high + low[::-1],
+            "mode": "lines",
+            "fill": "toself",
+            "fillcolor": ink + "2B",
+            "line": {"width": 0},
+            "hoverinfo": "skip",
+            "showlegend": False,
+            "legendgroup": series,
+        },
+        {
+            "type": "scatter",
+            "name": name,
+            "x": x,
+            "y": value,
+            "mode": "lines+markers",
+            "line": {"color": ink, "width": 2, "dash": dash},
+            "marker": {"size": 7 if len(x) <= 16 else 5, "symbol": symbol, "color": ink},
+            "legendgroup": series,
+            "customdata": list(zip(low, high, strict=True)),
+            "hovertemplate": f"layer %{{x}}, {name}<br>%{{y:.3f}} (%{{customdata[0]:.3f}} to %{{customdata[1]:.3f}})"
+            "<extra></extra>",
+        },
+    ]
+
+
+def _ticks(layers: int) -> dict[str, Any]:
+    step = next(step for step in (1, 2, 5, 10, 20, 50, 100, 1_000) if layers / step <= 16)
+    marks = sorted({1, *range(step if step != 2 else 4, layers + 1, step), layers})  # 2 would stand on 1
+    if len(marks) > 2 and step > 2 and layers - marks[-2] < step / 2:
+        marks.pop(-2)  # the last layer's number would stand on its neighbour's
+    return {"tickvals": marks}
+
+
+def grid_of(
+    cells: Mapping[str, np.ndarray],
+    measure: str,
+    roles: Mapping[tuple[int, int], str],
+    shape: ModelShape,
+    theme: str,
+) -> Grid:
+    """The grid of ``value``, ``low`` and ``high``, each ``[layer, 1 + head]``; ``roles`` by layer and head, from 1."""
+    value = cells["value"]
+    shown = value.copy()
+    if measure == "activation":
+        shown[:, 0] /= shape.heads**0.5  # all heads' length is that much larger than theirs: coloured as one of them
+    low, high = colour_ends(shown, measure, shape.heads)
+    stops = DIVERGING[theme] if measure == "groups" else SEQUENTIAL[theme]
+    name = MEASURES[measure].name
+
+    def cell(layer: int, head: int) -> Cell | None:
+        if not np.isfinite(value[layer, head]):
+            return None
+        who = f"head {head}" if head else "all heads"
+        number = f"{value[layer, head]:.3g}" if measure == "activation" else f"{value[layer, head]:.2f}"
+        ends = [cells[end][layer, head] for end in ("low", "high")]
+        between = f" ({ends[0]:.3g} to {ends[1]:.3g})" if np.isfinite(ends).all() else ""
+        role = roles.get((layer + 1, head))
+        label = f"Layer {layer + 1}, {who}\n{name} {number}{between}" + (f"\n{role}" if role else "")
+        share = (shown[layer, head] - low) / (high - low)
+        return Cell(colour_at(share, stops), label.replace("-", "−"), short(value[layer, head]))
+
+    breaks = [1]
+    if 1 < shape.kv_heads < shape.heads:
+        breaks = list(range(1, shape.heads, shape.heads // shape.kv_heads))
+    return Grid(
+        label=f"{name} of {shape.layers} layers and {shape.heads} heads.",
+        rows=[f"layer {layer}" for layer in range(1, shape.layers + 1)],
+        columns=["all", *(str(head) for head in range(1, shape.heads + 1))],
+        cells=[[cell(layer, head) for head in range(1 + shape.heads)] for layer in range(shape.layers)],
+        legend=Scale(stops, _end(low), _end(high)),
+        breaks=breaks,
+        name=f"layers-{measure}",
+    )
+
+
+def colour_ends(values: np.ndarray, measure: str, heads: int) -> tuple[float, float]:
+    """From where to where the colours go: from nothing, or from chance, to the highest; around 0 for a difference."""
+    known = values[np.isfinite(values)]
+    if measure == "groups":
+        most = max(0.05, float(np.abs(known).max(initial=0.0)))
+        return -most, most
+    if measure == "activation":
+        return 0.0, float(np.quantile(known, 0.99)) if known.size and known.max() > 0 else 1.0
+    low = 1 / heads if measure == "probe" else 0.0
+    return low, max(low + 0.05, float(known.max(initial=0.0)))
+
+
+def colour_at(share: float, stops: Sequence[Sequence[Any]]) -> str:
+    """The colour at a share from 0 to 1 of a scale of ``[share, colour]``."""
+    places = [float(at) for at, _ in stops]
+    rgb = np.array([[int(str(colour)[at : at + 2], 16) for at in (1, 3, 5)] for _, colour in stops])
+    at = min(1.0, max(0.0, share))
+    return "#" + "".join(f"{round(float(np.interp(at, places, rgb[:, channel]))):02X}" for channel in range(3))
+
+
+def short(value: float) -> str:
+    """A number in three letters: ".69", "1.0", "−.2", "12", "9k"."""
+    size, sign = abs(value), "−" if value < 0 else ""
+    if round(size, 2) < 1:
+        digits = 1 if sign else 2
+        text = f"{size:.{digits}f}"
+        return "0" if float(text) == 0 else sign + text.lstrip("0")
+    if round(size, 1) < 10:
+        return sign + (f"{size:.0f}" if sign else f"{size:.1f}")
+    if size < 999.5:
+        return sign + f"{size:.0f}"[:3]
+    return f"{sign}{size / 1_000:.0f}k" if size < 99_500 else "∞"
+
+
+def _end(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−") if abs(value) < 100 else f"{value:,.0f}".replace("-", "−")

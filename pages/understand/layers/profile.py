@@ -1,0 +1,119 @@
+"""What one head does at one layer, from the sample: the lower part of the Layers page."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import streamlit as st
+
+from core.analysis.by_topic import ByTopic
+from core.analysis.layer_measures import LEAST, MEASURES, MOST
+from core.analysis.report import Row
+from pages.explore.head_profile.figures import GRID, gaps_figure
+from pages.explore.head_profile.figures import MOST as MOST_TOPICS
+from pages.shared import show
+from pages.shared.cards import Card, cards
+from pages.shared.data import RunState, documents
+from pages.shared.figure_table import interval, number
+from pages.shared.glossary import why
+from pages.shared.text import plain
+from pages.understand.layers.state import Swept, View
+
+
+def profile(state: RunState, swept: Swept, view: View) -> None:
+    """Role, figures, topics followed and avoided, documents to read."""
+    who = f"head {view.head}" if view.head else "full embedding"
+    st.subheader(f"Layer {view.layer}, {who}, at stage {view.stage}", help=why("layer", "role"), anchor=False)
+    place = {"layer": view.layer, "stage": view.stage, "head": view.head}
+    found = swept.rows("layer_profiles", **place)
+    row = found[0] if found else {}
+    if row and view.head:
+        role = row["role"]
+        said = (
+            f"**{plain(role).capitalize()}** – {plain(row['because'])}"
+            if role
+            else (f"No clear role: {plain(str(row['because']).removeprefix('no rule holds: '))}")
+        )
+        st.markdown(said)
+    _figures(swept, view, row)
+    if not swept.labelled:
+        return
+    left, right = st.columns(2, gap="large")
+    with left:
+        _topics(swept, view)
+    with right:
+        _reading(state, swept, view)
+
+
+def _figures(swept: Swept, view: View, row: Row) -> None:
+    """Every measure of this cell with its interval, and what to hold it against."""
+    rows = swept.rows("layers", layer=view.layer, stage=view.stage, head=view.head)
+    found = {one["measure"]: one for one in rows if one["value"] is not None}
+    curves = swept.rows("layer_curves", layer=view.layer, stage=view.stage)
+    st.html(GRID)
+    with st.container(horizontal=True, gap="small", key="grid-layer-figures"):
+        for name, measure in MEASURES.items():
+            if name in found:
+                _figure(measure.name, found[name], "value", _against(curves, name))
+        if row.get("mean") is not None:
+            _figure("Mean similarity", row, "mean", "to the documents' own topics")
+        if row.get("alignment") is not None and view.head:
+            most = f"random slices ≤ {number(row.get('alignment_of_random'))}"
+            _figure("Alignment", row, "alignment", most)
+    st.caption("Below a figure: its 95 % interval where there is one, then what to hold it against at this layer.")
+
+
+def _against(curves: list[Row], measure: str) -> str:
+    rows = [row for row in curves if row["measure"] == measure]
+    said = [
+        f"{'random slices' if row['series'] == 'random' else MEASURES[measure].series[row['series']]} "
+        f"{number(row['value'])}"
+        for row in rows
+        if row["value"] is not None and (row["series"] in ("random", "within", "between") or measure == "activation")
+    ]
+    chance = next((row["chance"] for row in rows if row["chance"] is not None), None)
+    if chance is not None and measure != "groups":
+        said.append(f"chance {number(chance)}")
+    return ", ".join(said)
+
+
+def _figure(label: str, row: Row, name: str, against: str) -> None:
+    with st.container(border=True, width=176, height="stretch", gap=None):
+        found = interval(row, name)
+        st.metric(label, number(row.get(name)))
+        st.caption("  \n".join(plain(line) for line in (found, against) if line))
+
+
+def _topics(swept: Swept, view: View) -> None:
+    st.markdown("##### Topics it follows and avoids", help=why("similarity", "interval"))
+    table = swept.table("layer_topics", layer=view.layer, stage=view.stage, head=view.head)
+    if not len(table):
+        st.info("No topic has five documents or more in the sample.", icon=":material/info:")
+        return
+    figures = {name: table[name].cast(pa.float64()).to_numpy() for name in ("gap", "low", "high")}
+    order = np.argsort(-figures["gap"], kind="stable")
+    gap, low, high = (values[order] for values in figures.values())
+    found = ByTopic(order, gap, low, high, table["documents"].to_numpy()[order], left_out=0)
+    follows, avoids = int((found.side > 0).sum()), int((found.side < 0).sum())
+    st.markdown(f"Follows **{follows}** and avoids **{avoids}** of {len(table)} topics.")
+    said = "Gap of the topic's mean similarity to that of all others; by chance one interval in twenty would miss 0."
+    if len(table) > MOST_TOPICS:
+        said += f" Shown are the {MOST_TOPICS // 2} highest and the {MOST_TOPICS // 2} lowest; the data has all."
+    name = f"topics of head {view.head} at layer {view.layer} stage {view.stage}"
+    show.figure(gaps_figure(found, table["topic"].to_pylist(), show.theme()), name, table, said)
+
+
+def _reading(state: RunState, swept: Swept, view: View) -> None:
+    rows = swept.rows("layer_documents", layer=view.layer, stage=view.stage, head=view.head)
+    table = documents(state)
+    for side, title in ((MOST, "Most similar documents"), (LEAST, "Least similar documents")):
+        st.markdown(f"##### {title}", help=why("similarity"))
+        mine = sorted((row for row in rows if row["side"] == side), key=lambda row: int(row["place"]))
+        found = table.rows([row["doc"] for row in mine], ["title", "topic", "text"]).to_pylist()
+        cards(
+            [
+                Card(document["title"], [document["topic"]], document["text"], row["similarity"])
+                for document, row in zip(found, mine, strict=True)
+            ]
+        )
+    st.caption("Of the sample, by the similarity to their own topic, within this head. Open a document to read it.")

@@ -1,0 +1,23 @@
+"""Stages: where heads can be told apart, which ones say the same, and how a document's heads move."""
+
+import streamlit as st
+
+from pages.shared.empty_states import ready, slim
+from pages.shared.sidebar import choose_run
+from pages.understand.stages.sections import confusion, movement, redundancy, separation
+
+state = choose_run()
+
+st.title("Stages")
+st.markdown(
+    "Each head is read three times on its way through the model. **At which stage are heads something of their own**, "
+    "and how much of that would any slice of the same numbers show?"
+)
+
+if ready(state, "analyse"):
+    assert state.manifest is not None
+    slim(state.manifest, state.run.name)
+    separation(state)
+    confusion(state)
+    redundancy(state)
+    movement(state)

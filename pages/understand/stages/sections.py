@@ -1,0 +1,154 @@
+"""The parts of the Stages page, from top to bottom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import plotly.graph_objects as go
+import pyarrow as pa
+import pyarrow.compute as pc
+import streamlit as st
+
+from core.analysis.probe import BY_DOCUMENT, SPLITS, mistakes_within_groups
+from core.model.slices import HEADS
+from pages.shared.controls import choose_document, choose_stage
+from pages.shared.data import RunState, analysis, places, preview, tables
+from pages.shared.empty_states import not_made
+from pages.shared.findings import said
+from pages.shared.glossary import why
+from pages.shared.map_figures import stage_maps_figure
+from pages.shared.sections import drawn_once, told
+from pages.shared.show import figure, theme
+from pages.understand.stages.figures import groups_figure, matrix_figure, probe_figure
+
+
+def _drawn(state: RunState, name: str, stage: int, draw: Callable[[], go.Figure]) -> go.Figure:
+    return drawn_once(state.run, state.analysis_version, name, stage, theme(), draw)
+
+
+@told
+def separation(state: RunState) -> None:
+    """The probe at each stage."""
+    st.subheader(
+        "Can a head be told from its vector?",
+        help=why("probe", "by sample", "by document", "random slices", "chance", "interval"),
+    )
+    found = tables(state)
+    if not found.pick("probe"):
+        st.info("The probe needs at least ten documents and two heads.", icon=":material/info:")
+        return
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        rows = [row for row in found.pick("probe") if row["head"] == 0]
+        drawn = _drawn(state, "probe", 0, lambda: probe_figure(found, theme()))
+        figure(drawn, "probe", pa.Table.from_pylist(rows), "Bars are 95 % intervals.")
+    with right:
+        said(state, "separation")
+
+
+@st.fragment
+@told
+def confusion(state: RunState) -> None:
+    """Which heads the probe takes for which."""
+    assert state.manifest is not None
+    found, shape = tables(state), state.manifest.shape
+    if not found.pick("probe"):
+        return
+    st.subheader("Which heads are taken for each other?", help=why("probe", "key/value group"))
+    left, right = st.columns([3, 2], gap="medium")
+    with right:
+        stage = choose_stage(state.manifest)
+        split = st.segmented_control(
+            "Split", SPLITS, default=BY_DOCUMENT, required=True, key="split", help=why("by sample", "by document")
+        )
+    rows = _confusion_rows(state, stage, str(split or BY_DOCUMENT))
+    counts = np.zeros((shape.heads, shape.heads))
+    for row in rows:
+        counts[row["head"] - 1, row["predicted"] - 1] = row["samples"]
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    with left:
+        heads = range(shape.heads)
+        drawn = _drawn(
+            state, f"confusion {split}", stage, lambda: matrix_figure(shares, heads, shape, theme(), "taken for it:")
+        )
+        caption = "Rows: the true head; columns: what the probe said. Rows add up to 1."
+        figure(drawn, "confusion", pa.Table.from_pylist(rows), caption)
+    with right:
+        mistakes = mistakes_within_groups(counts, shape)
+        if mistakes is not None:
+            st.markdown(
+                f"Of {mistakes.wrong:,} mistakes **{mistakes.share:.0%}** are between heads that share a key/value "
+                f"head; if mistakes fell anywhere, {mistakes.chance:.0%} would be."
+            )
+
+
+def _confusion_rows(state: RunState, stage: int, split: str) -> list[dict[str, int]]:
+    table = analysis(state, "confusion")
+    for name, value in (("stage", stage), ("slicing", HEADS), ("split", split)):
+        table = table.filter(pc.equal(table[name], value))
+    rows: list[dict[str, int]] = table.to_pylist()
+    return rows
+
+
+@st.fragment
+@told
+def redundancy(state: RunState) -> None:
+    """Which heads say the same."""
+    assert state.manifest is not None
+    st.subheader("Which heads say the same?", help=why("CKA", "key/value group"))
+    found, shape, stages = tables(state), state.manifest.shape, state.manifest.stages
+    stage = int(
+        st.segmented_control("At stage", stages, default=stages[0], required=True, key="redundancy stage") or stages[0]
+    )
+    rows = found.pick("redundancy", stage=stage)
+    cka, order = np.full((shape.heads, shape.heads), np.nan), np.zeros(shape.heads, dtype=int)
+    for row in rows:
+        cka[row["head"] - 1, row["other"] - 1] = np.nan if row["cka"] is None else row["cka"]
+        order[row["position"]] = row["head"] - 1
+    if not np.isfinite(cka).all():
+        st.info("Comparing heads needs at least four documents.", icon=":material/info:")
+        return
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        caption = "Alike heads stand together."
+        if shape.kv_heads not in (1, shape.heads):
+            caption += " Letters are key/value groups."
+        drawn = _drawn(state, "CKA", stage, lambda: matrix_figure(cka, order.tolist(), shape, theme(), "CKA"))
+        figure(drawn, "redundancy", pa.Table.from_pylist(rows), caption)
+    with right:
+        said(state, "redundancy", "groups", stage=stage)
+        if shape.kv_heads in (1, shape.heads):
+            shared = "All heads share one key/value head" if shape.kv_heads == 1 else "No heads share a key/value head"
+            st.caption(f"{shared} in this model, so that there are no groups to compare.")
+        else:
+            drawn = _drawn(state, "groups", stage, lambda: groups_figure(cka, shape, theme()))
+            figure(drawn, "groups", pa.Table.from_pylist(rows), "Every dot is a pair of heads.")
+
+
+@st.fragment
+@told
+def movement(state: RunState) -> None:
+    """How one document's heads move from stage to stage."""
+    assert state.manifest is not None
+    st.subheader("How one document's heads move", help=why("stage"))
+    if not state.projected:
+        not_made(state, "project")
+        return
+    doc = choose_document(state)
+    if doc is None:
+        return
+    stages, shape = state.manifest.stages, state.manifest.shape
+    own = {stage: places(state, stage, [doc])[0] for stage in stages}
+    rows = [
+        {"stage": stage, "head": head + 1, "x": float(own[stage][head, 0]), "y": float(own[stage][head, 1])}
+        for stage in stages
+        for head in range(shape.heads)
+    ]
+    figure(
+        stage_maps_figure(preview(state).places, shape, theme(), own, height=360),
+        "movement",
+        pa.Table.from_pylist(rows),
+        "Numbers are this document's heads, grey is a sample of the others'. Maps are turned onto each other, not "
+        "stretched.",
+    )

@@ -1,0 +1,169 @@
+"""The parts of the Topics page that are figures alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import pyarrow as pa
+import streamlit as st
+
+from core.analysis import study
+from core.analysis.redundancy import cluster_order
+from core.analysis.report import Row
+from core.analysis.similarity import POOLINGS
+from core.analysis.topic_match import WITHIN
+from core.model.slices import HEADS
+from pages.shared.circular import circular_notice
+from pages.shared.data import RunState, tables, topic_cosines, topics
+from pages.shared.empty_states import no_labels
+from pages.shared.glossary import why
+from pages.shared.sections import drawn_once, told
+from pages.shared.show import figure, theme
+from pages.shared.text import plain, shortened
+from pages.understand.topics.figures import Rates, counts_figure, map_figure, rates_figure
+
+MOST_BARS = 60
+MOST_ROWS = 16
+
+
+def _drawn(state: RunState, name: str, stage: int, draw: Callable[[], go.Figure]) -> go.Figure:
+    return drawn_once(state.run, state.analysis_version, name, stage, theme(), draw)
+
+
+@told
+def topic_match(state: RunState, stage: int) -> None:
+    """§3.5 for the full embedding, naive poolings and the best head; then every head."""
+    st.subheader("Is a document's topic the nearest one?", help=why("topic match", "full embedding", "interval"))
+    rows = tables(state).pick("topic_match", stage=stage, slicing=HEADS)
+    if not rows:
+        no_labels("Topic match")
+        return
+    circular_notice(tables(state))
+    found = {(row["head"] if row["method"] == "head" else row["method"], row["within"]): row for row in rows}
+    full, heads = found["full", 1], sorted({row["head"] for row in rows if row["method"] == "head"})
+    best = max(heads, key=lambda head: (found[head, 1]["rate"], -head))
+    st.markdown(
+        f"At this stage the labelled topic is the nearest of {len(topics(state).names)} for "
+        f"**{_percent(full['rate'])}** of {full['documents']:,} documents (95 % interval {_percent(full['low'])} to "
+        f"{_percent(full['high'])}). Guessing reaches {_percent(full['chance'])}; the best single head, head {best}, "
+        f"{_percent(found[best, 1]['rate'])}."
+    )
+    methods = {"full": "full embedding", **{name: name for name in POOLINGS}, best: f"best head ({best})"}
+    figure(
+        _drawn(state, "match", stage, lambda: rates_figure(_rates(found, methods, stage), theme())),
+        "topic match",
+        pa.Table.from_pylist(rows),
+        f"Poolings make one vector or one cosine of all heads. The best of {len(heads)} heads was picked after the "
+        "fact, which flatters it."
+        + (f" The study: {study.MODEL}, 25 topics ({study.CITATION})." if stage == 3 else ""),
+    )
+    st.markdown("##### Every head alone")
+    st.dataframe(
+        [
+            {"head": head}
+            | {key: value for within in WITHIN for key, value in _cells(found[head, within], within).items()}
+            for head in heads
+        ],
+        hide_index=True,
+        height="content" if len(heads) <= MOST_ROWS else 35 * MOST_ROWS,
+        column_config={
+            "head": st.column_config.NumberColumn("Head", width="small", format="%d", pinned=True),
+            **{f"top {within}": _bar(f"Top {within}") for within in WITHIN},
+            **{f"interval {within}": _interval() for within in WITHIN},
+        },
+    )
+
+
+def _rates(found: dict[tuple[object, int], Row], methods: dict[object, str], stage: int) -> Rates:
+    def values(column: str) -> np.ndarray:
+        return np.array([[found[method, within][column] for within in WITHIN] for method in methods])
+
+    return Rates(
+        list(methods.values()),
+        WITHIN,
+        values("rate"),
+        values("low"),
+        values("high"),
+        chance=values("chance")[0],
+        majority=values("majority")[0],
+        study=[study.TOPIC_MATCH[within] for within in WITHIN] if stage == 3 else None,
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}\u00a0%"
+
+
+def _cells(row: Row, within: int) -> dict[str, object]:
+    return {f"top {within}": 100 * row["rate"], f"interval {within}": f"{100 * row['low']:.1f}–{100 * row['high']:.1f}"}
+
+
+def _named(topic: str) -> str:
+    return plain(shortened(topic, 120))
+
+
+def _bar(name: str) -> Any:
+    return st.column_config.ProgressColumn(name, format="%.1f %%", min_value=0, max_value=100)
+
+
+def _interval() -> Any:
+    return st.column_config.TextColumn("95 % interval", help=why("interval"))
+
+
+@told
+def topic_map(state: RunState, stage: int) -> None:
+    """Fig. 1: how near the topics' names are to each other."""
+    st.subheader("How near are the topics to each other?", help=why("similarity"))
+    names = topics(state).names
+    cosine = topic_cosines(state, stage)
+    first, second = np.triu_indices(len(names), 1)
+    values = cosine[first, second]
+    near, far = int(values.argmax()), int(values.argmin())
+    st.markdown(
+        f"Nearest: **{_named(names[first[near]])}** and **{_named(names[second[near]])}** ({values[near]:.2f}). "
+        f"Farthest: **{_named(names[first[far]])}** and **{_named(names[second[far]])}** ({values[far]:.2f})."
+    )
+    data = {
+        "topic": [names[topic] for topic in first],
+        "other": [names[topic] for topic in second],
+        "cosine": values,
+    }
+    figure(
+        _drawn(state, "map", stage, lambda: map_figure(names, cosine, cluster_order(cosine), theme())),
+        "topic map",
+        pa.table(data),
+        "Cosines of the topics' names, as this model embeds them (the study's Fig. 1). Alike topics stand together "
+        "(average linkage). The scale runs from the smallest to the largest cosine of this run.",
+    )
+
+
+@told
+def label_distribution(state: RunState) -> None:
+    """How many documents each topic has, and how many have none."""
+    st.subheader("How are the labels distributed?")
+    assert state.manifest is not None
+    counts = state.manifest.steps["analyse"].counts
+    if not counts["labelled"]:
+        no_labels("The distribution of labels")
+        return
+    found = topics(state)
+    order = np.argsort(-found.documents, kind="stable")
+    empty = int((found.documents == 0).sum())
+    unlabelled, strange = counts["unlabelled"], counts["label_not_a_topic"]
+    said = [f"**{counts['labelled']:,}** documents have one of {len(found.names)} topics"]
+    said.append(f"**{unlabelled:,}** have no label" if unlabelled else "none is without a label")
+    if strange:
+        said.append(f"**{strange:,}** have a label that is not on the list of topics")
+    said.append(f"**{empty}** topics have no document" if empty else "every topic has a document")
+    st.markdown("; ".join(said) + ".")
+    shown = order[:MOST_BARS]
+    names = [found.names[topic] for topic in shown]
+    figure(
+        _drawn(state, "labels", 0, lambda: counts_figure(names, found.documents[shown], theme())),
+        "label distribution",
+        pa.table({"topic": found.names, "documents": found.documents}),
+        f"The {MOST_BARS} largest of {len(order)} topics; the data has all." if len(order) > MOST_BARS else "",
+    )

@@ -1,0 +1,86 @@
+"""The heads that count, to use elsewhere: a file for core/retrieval/apply.py, and the corpus's vectors pruned."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import streamlit as st
+
+from core.retrieval.apply import WAYS, Kept, prune
+from core.runs.schema import heads_schema
+from pages.shared.data import RunState
+from pages.shared.sections import told
+from pages.use.retrieval_lab.state import Shown
+
+_SNIPPET = """
+import numpy as np
+from apply import prune, read_kept          # core/retrieval/apply.py: one file, NumPy only
+
+kept = read_kept("heads.json")
+docs, query = prune(doc_vectors, kept), prune(query_vectors, kept)   # same model, same stage
+best = np.argsort(-(docs @ query[0]), kind="stable")[:10]
+"""
+
+
+@told
+def take_away_section(shown: Shown) -> None:
+    st.subheader("Take it away", anchor=False)
+    way = shown.ways[0]
+    if way not in WAYS:
+        way = "weighted" if way in ("mean", "weighted") else "full"
+    kept = kept_heads(shown.state, shown.stage, shown.weights, way)
+    st.markdown(
+        f"{len(kept.weights)} heads with their weights, for ranking by **{way}**"
+        + ("" if way == shown.ways[0] else f" (‘{shown.ways[0]}’ is no product of two vectors)")
+        + ". With `core/retrieval/apply.py`, which needs nothing but NumPy, vectors of the same model that were made "
+        "elsewhere rank as they do here."
+    )
+    assert shown.state.manifest is not None
+    sampled = shown.state.manifest.is_sampled
+    with st.container(horizontal=True, gap="small"):
+        st.download_button(
+            "Heads and weights (JSON)",
+            kept.to_json(),
+            "heads.json",
+            "application/json",
+            key="heads.json",
+            on_click="ignore",
+            icon=":material/download:",
+        )
+        st.download_button(
+            f"Pruned vectors of {'the sample' if sampled else 'the corpus'} (Parquet)",
+            lambda: pruned_parquet(shown.state, shown.stage, kept),
+            "pruned.parquet",
+            "application/vnd.apache.parquet",
+            key="pruned.parquet",
+            on_click="ignore",
+            icon=":material/download:",
+        )
+    st.code(_SNIPPET.strip(), language="python")
+
+
+def kept_heads(state: RunState, stage: int, weights: np.ndarray, way: str) -> Kept:
+    """What the file says."""
+    assert state.manifest is not None
+    chosen = {int(head) + 1: float(weights[head]) for head in np.flatnonzero(weights > 0)}
+    return Kept(state.manifest.model["name"], stage, state.manifest.shape.heads, chosen, way)
+
+
+def pruned_parquet(state: RunState, stage: int, kept: Kept) -> bytes:
+    """``doc`` and ``vector`` as in heads/, but only what is kept, weighted and of length 1; a part at a time."""
+    stream = io.BytesIO()
+    assert state.manifest is not None
+    width = len(kept.weights) * (state.manifest.shape.width(stage) // kept.heads)
+    schema = heads_schema(width, "float32").with_metadata({"headscope.kept": kept.to_json()})
+    docs, first = state.run.vector_docs(), 0
+    with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
+        for part in state.run.vectors(stage):
+            values = pa.array(prune(part, kept).reshape(-1))
+            column = pa.FixedSizeListArray.from_arrays(values, type=schema.field("vector").type)
+            own = pa.array(docs[first : first + len(part)], pa.int32())
+            writer.write_table(pa.Table.from_arrays([own, column], schema=schema))
+            first += len(part)
+    return stream.getvalue()

@@ -1,0 +1,59 @@
+"""Retrieval lab: switch heads on and off, see what that does to retrieval, and take the heads away."""
+
+import streamlit as st
+
+from core.errors import Mistake
+from pages.shared.controls import choose_stage
+from pages.shared.data import RunState, row_of
+from pages.shared.empty_states import not_made, ready
+from pages.shared.problem import show_problem
+from pages.shared.sidebar import choose_run
+from pages.use.retrieval_lab.controls import heads_control, question_control, task_control, ways_control
+from pages.use.retrieval_lab.data import query_set, seen, tasks
+from pages.use.retrieval_lab.export import take_away_section
+from pages.use.retrieval_lab.metrics import metrics_section
+from pages.use.retrieval_lab.pruning import pruning_section, ways_section, weights_section
+from pages.use.retrieval_lab.results import results_section
+from pages.use.retrieval_lab.state import Shown
+from pages.use.your_document.corpus import say
+
+
+def lab(state: RunState) -> None:
+    assert state.manifest is not None
+    names = tasks(state) if state.retrieved else []
+    left, right = st.columns(2, gap="medium")
+    with left:
+        stage = choose_stage(state.manifest)
+    with right:
+        task = task_control(names) if names else None
+    question = question_control(state, stage, query_set(state))
+    ways = ways_control(stage)
+    weights = heads_control(state, stage, task)
+    if question is None:
+        return
+    if not (weights > 0).any():
+        st.info("Every head is switched off. Switch at least one on.", icon=":material/toggle_off:")
+        return
+    shown = Shown(state, stage, task, question, ways, weights, say(state, stage))
+    results_section(shown, seen(state, stage, question.vectors[stage], row_of(state, question.own)))
+    if task is None:
+        not_made(state, "retrieve")
+    else:
+        metrics_section(shown)
+        pruning_section(shown)
+        ways_section(shown)
+        weights_section(shown)
+    take_away_section(shown)
+
+
+state = choose_run()
+st.title("Retrieval lab")
+st.markdown(
+    "Which heads are worth keeping? Ask something, switch heads on and off, and see at once **what is found, which "
+    "head gave it how much, and what that does to all queries**."
+)
+if ready(state):
+    try:
+        lab(state)
+    except Mistake as mistake:  # a file of the run is missing or damaged
+        show_problem(mistake)

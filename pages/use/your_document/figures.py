@@ -1,0 +1,247 @@
+"""The figures of the page Your document: arrays in, Plotly figures out, nothing of Streamlit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from core.analysis.document_profile import Ranks
+from pages.explore.heat_map.figures import colour_limit
+from pages.shared.figures import ACCENT, DIVERGING, GROUND, INK, QUIET, SERIES, template
+from pages.shared.text import drawn
+from pages.understand.topics.figures import short_names
+
+MOST_TOPICS = 40
+"""Rows of a heat map; more could not be read."""
+_ROW = 20
+_ABOVE, _BELOW = 30, 48
+"""Pixels: of a row, and of the heat map's margins for the columns' names and for the scale."""
+
+
+def shown_topics(order: np.ndarray, choices: np.ndarray) -> np.ndarray:
+    """The topics to draw, in the full embedding's order: the first ones, and those that heads vote for."""
+    order = np.asarray(order)
+    keep = np.zeros(len(order), dtype=bool)
+    keep[:MOST_TOPICS] = True
+    keep |= np.isin(order, choices)
+    if keep.sum() > MOST_TOPICS:  # many topics, and votes far down: those give way that nobody votes for
+        spare = np.flatnonzero(keep & ~np.isin(order, choices))
+        keep[spare[max(0, MOST_TOPICS - int(np.isin(order, choices).sum())) :]] = False
+    found: np.ndarray = order[keep]
+    return found
+
+
+def scale(values: np.ndarray, measure: str) -> dict[str, Any]:
+    """The ends of the colours: percentiles go from 0 to 100 around 50, cosines as far as they reach around 0."""
+    if measure == "percentile":
+        return {"zmin": 0, "zmax": 100}
+    limit = colour_limit(values)
+    return {"zmin": -limit, "zmax": limit}
+
+
+def profile_figure(
+    values: np.ndarray, topics: Sequence[str], votes: np.ndarray, head: int, measure: str, theme: str
+) -> go.Figure:
+    """``values[1 + head, topic]`` as cells, a column a head, for topics have long names and screens may be narrow.
+
+    A dot stands where each head votes (``votes[head]``, an index into ``topics``, -1 for one that is not drawn).
+    """
+    heads = len(values) - 1
+    columns = ["full", *(str(number) for number in range(1, 1 + heads))]
+    figure = _cells(
+        values, columns, ["full embedding", *(f"head {name}" for name in columns[1:])], topics, measure, theme
+    )
+    places = np.flatnonzero(votes >= 0)
+    figure.add_trace(
+        go.Scatter(
+            x=places + 1,
+            y=votes[places],
+            mode="markers",
+            marker={"size": 7, "color": INK[theme], "line": {"color": GROUND[theme], "width": 1.5}},
+            hoverinfo="skip",
+        )
+    )
+    ends = {"y0": -0.5, "y1": len(topics) - 0.5}
+    figure.add_shape(type="rect", x0=head - 0.5, x1=head + 0.5, **ends, line={"color": ACCENT[theme], "width": 2})
+    figure.add_shape(type="line", x0=0.5, x1=0.5, **ends, line={"color": INK[theme], "width": 1})
+    return figure
+
+
+def along_figure(values: np.ndarray, topics: Sequence[str], measure: str, theme: str) -> go.Figure:
+    """``values[chunk, topic]`` of one head: the document from left to right."""
+    numbers = [str(number) for number in range(1, len(values) + 1)]
+    figure = _cells(values, numbers, [f"chunk {number}" for number in numbers], topics, measure, theme)
+    figure.update_xaxes(title={"text": "chunks, from the document's beginning to its end"})
+    return figure.update_layout(height=figure.layout.height + 20, margin={"t": _ABOVE + 20})
+
+
+def _cells(
+    values: np.ndarray,
+    columns: Sequence[str],
+    long_names: Sequence[str],
+    topics: Sequence[str],
+    measure: str,
+    theme: str,
+) -> go.Figure:
+    """``values[column, topic]`` with topics from top to bottom."""
+    unit = "percentile %{z:.0f}" if measure == "percentile" else "cosine %{z:+.3f}"
+    figure = go.Figure(
+        go.Heatmap(
+            z=values.T,
+            x=list(range(len(columns))),
+            y=list(range(len(topics))),
+            customdata=np.array([[[name, drawn(topic)] for name in long_names] for topic in topics]),
+            colorscale=DIVERGING[theme],
+            xgap=1,
+            ygap=1,
+            hovertemplate="%{customdata[0]}, %{customdata[1]}<br>" + unit + "<extra></extra>",
+            # Below: beside the cells it would take the width that a narrow screen has not got.
+            colorbar={
+                "orientation": "h",
+                "thickness": 8,
+                "outlinewidth": 0,
+                "len": 0.6,
+                "lenmode": "fraction",
+                "x": 0,
+                "xanchor": "left",
+                "y": -8 / (_ROW * len(topics)),
+                "yanchor": "top",
+                "tickfont": {"size": 11},
+            },
+            **scale(values, measure),
+        )
+    )
+    step = max(1, len(columns) // 33)
+    figure.update_layout(
+        template=template(theme),
+        height=_ABOVE + _BELOW + _ROW * len(topics),
+        margin={"l": 8, "r": 4, "t": _ABOVE, "b": _BELOW},
+        xaxis={
+            "side": "top",
+            "tickangle": 0,
+            "tickfont": {"size": 11},
+            "tickvals": list(range(0, len(columns), step)),
+            "ticktext": list(columns[::step]),
+            "range": [-0.5, len(columns) - 0.5],
+            "fixedrange": True,
+        },
+        yaxis={
+            "range": [len(topics) - 0.5, -0.5],
+            "tickvals": list(range(len(topics))),
+            "ticktext": short_names(topics, 24),
+            "tickfont": {"size": 12},
+            "automargin": True,
+            "fixedrange": True,
+        },
+        showlegend=False,
+        dragmode=False,
+    )
+    return figure
+
+
+def activation_figure(activation: np.ndarray, corpus: Ranks, head: int, theme: str) -> go.Figure:
+    """``activation[head]`` as dots over what the corpus's ``[head, doc]`` have: its middle half, and nine tenths."""
+    heads = np.arange(1, len(activation) + 1)
+    ends = {share: _quantile(corpus, share) for share in (0.05, 0.25, 0.5, 0.75, 0.95)}
+    figure = go.Figure()
+    for low, high, width, opacity in ((0.05, 0.95, 3, 0.45), (0.25, 0.75, 10, 0.4)):
+        line = np.stack([ends[low], ends[high], np.full(len(heads), np.nan)], axis=1).reshape(-1)
+        figure.add_trace(
+            go.Scatter(
+                x=line,
+                y=np.repeat(heads, 3),
+                mode="lines",
+                line={"color": QUIET[theme], "width": width},
+                opacity=opacity,
+                name="the corpus's middle half" if low == 0.25 else "nine tenths of the corpus",
+                hoverinfo="skip",
+            )
+        )
+    percentiles = corpus.percentile(activation)
+    figure.add_trace(
+        go.Scatter(
+            x=activation,
+            y=heads,
+            mode="markers",
+            marker={
+                "size": np.where(heads == head, 13, 9),
+                "color": SERIES[theme][1],
+                "line": {"color": INK[theme], "width": np.where(heads == head, 2, 0)},
+            },
+            customdata=percentiles,
+            hovertemplate="head %{y}<br>activation %{x:.2f}, percentile %{customdata:.0f}<extra></extra>",
+            name="this document",
+        )
+    )
+    step = max(1, len(heads) // 33)
+    figure.update_layout(
+        template=template(theme),
+        height=110 + _ROW * len(heads),
+        margin={"l": 62, "r": 14, "t": 34, "b": 44},
+        xaxis={"title": {"text": "activation"}, "fixedrange": True, "rangemode": "tozero"},
+        yaxis={
+            "range": [len(heads) + 0.6, 0.4],
+            "tickvals": heads[::step],
+            "ticktext": [f"head {number}" for number in heads[::step]],
+            "fixedrange": True,
+        },
+        legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 12}},
+        dragmode=False,
+    )
+    return figure
+
+
+def pair_figure(cosines: np.ndarray, usual: Ranks, order: np.ndarray, theme: str) -> go.Figure:
+    """Two documents' ``cosines[1 + head]`` over what pairs of the corpus have, rows in ``order`` of rows."""
+    names = ["full" if row == 0 else f"head {row}" for row in order]
+    places, low, high = np.arange(len(order)), _quantile(usual, 0.25)[order], _quantile(usual, 0.75)[order]
+    line = np.stack([low, high, np.full(len(order), np.nan)], axis=1).reshape(-1)
+    percentiles = usual.percentile(cosines)[order]
+    figure = go.Figure(
+        [
+            go.Scatter(
+                x=line,
+                y=np.repeat(places, 3),
+                mode="lines",
+                line={"color": QUIET[theme], "width": 10},
+                opacity=0.4,
+                name="the middle half of the corpus's pairs",
+                hoverinfo="skip",
+            ),
+            go.Scatter(
+                x=cosines[order],
+                y=places,
+                mode="markers",
+                marker={"size": 10, "color": SERIES[theme][1]},
+                text=names,
+                customdata=percentiles,
+                hovertemplate="%{text}<br>cosine %{x:+.2f}, percentile %{customdata:.0f}<extra></extra>",
+                name="these two",
+            ),
+        ]
+    )
+    figure.update_layout(
+        template=template(theme),
+        height=110 + _ROW * len(order),
+        margin={"l": 62, "r": 14, "t": 34, "b": 44},
+        xaxis={"title": {"text": "cosine of the two documents"}, "fixedrange": True},
+        yaxis={
+            "range": [len(order) - 0.4, -0.6],
+            "tickvals": places,
+            "ticktext": names,
+            "fixedrange": True,
+        },
+        legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 12}},
+        dragmode=False,
+    )
+    return figure
+
+
+def _quantile(ranks: Ranks, share: float) -> np.ndarray:
+    """``[row]``: the value below which ``share`` of the corpus lies; its values are sorted already."""
+    last = ranks.values.shape[-1] - 1
+    found: np.ndarray = ranks.values[..., round(share * last)].astype(np.float32)
+    return found

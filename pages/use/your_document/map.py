@@ -1,0 +1,97 @@
+"""The document on the run's maps: its heads placed on each stage's, its nearest neighbours in one head joined to it."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+import pyarrow as pa
+import streamlit as st
+
+from core.retrieval.head_index import largest
+from pages.shared import show
+from pages.shared.data import head_index, places, preview, vector_docs
+from pages.shared.empty_states import not_made
+from pages.shared.figures import INK, SERIES
+from pages.shared.kept import among
+from pages.shared.map_figures import axis_names, stage_maps_figure
+from pages.shared.sections import told
+from pages.use.your_document.corpus import place
+from pages.use.your_document.state import NEIGHBOURS, Shown
+
+
+@told
+def map_section(shown: Shown) -> None:
+    """Three small maps; the ones of a run without maps are asked for."""
+    st.subheader("On the map", anchor=False)
+    state = shown.state
+    if not state.projected:
+        not_made(state, "project")
+        return
+    assert state.manifest is not None
+    with st.spinner("Placing the document on the maps …"):
+        placed = {stage: _placed(shown, stage) for stage in state.manifest.stages}
+    near = {stage: _near(shown, stage) for stage in placed}
+    figure = stage_maps_figure(preview(state).places, state.manifest.shape, show.theme(), placed, height=340)
+    for column, stage in enumerate(placed, start=1):
+        ends = places(state, stage, near[stage])[:, shown.head - 1]
+        figure.add_trace(_joined(placed[stage][shown.head - 1], ends, axis_names(column), show.theme()))
+    show.figure(
+        figure,
+        "on-the-map",
+        lambda: _table(placed),
+        f"The document's heads by their numbers on the corpus's own maps, which stay as they are; lines lead from head "
+        f"{shown.head} to its {len(ends)} nearest documents in that head.{among(state)}",
+        alt="Small maps of the stages with the document's heads.",
+    )
+
+
+def _placed(shown: Shown, stage: int) -> np.ndarray:
+    """Kept for the session: it takes longer than all else on the page, and a change of the head changes nothing."""
+    kept: dict[tuple[object, ...], np.ndarray] = st.session_state.setdefault("placed documents", {})
+    vectors = shown.vectors(stage)
+    key = (shown.state.run.name, shown.state.analysis_version, stage, vectors.tobytes())
+    if key not in kept:
+        kept[key] = place(shown.state, stage, vectors)
+        for old in list(kept)[:-24]:
+            del kept[old]
+    return kept[key]
+
+
+def _near(shown: Shown, stage: int) -> np.ndarray:
+    """The nearest documents in the chosen head, nearest first."""
+    found = head_index(shown.state, stage).cosines_in(shown.head, shown.vectors(stage))
+    return vector_docs(shown.state)[largest(found, min(NEIGHBOURS, len(found)))]
+
+
+def _joined(start: np.ndarray, ends: np.ndarray, axes: dict[str, str], theme: str) -> go.Scattergl:
+    """Lines from one point to several, with a small mark at each end."""
+    nothing = np.full((len(ends), 2), np.nan)
+    line = np.stack([np.broadcast_to(start, ends.shape), ends, nothing], axis=1).reshape(-1, 2)
+    return go.Scattergl(
+        x=line[:, 0],
+        y=line[:, 1],
+        mode="lines+markers",
+        line={"color": SERIES[theme][1], "width": 1.5},
+        marker={
+            "size": np.tile([0, 6, 0], len(ends)),
+            "color": SERIES[theme][1],
+            "line": {"color": INK[theme], "width": 0.5},
+        },
+        hoverinfo="skip",
+        **axes,
+    )
+
+
+def _table(placed: dict[int, np.ndarray]) -> pa.Table:
+    tables = [
+        pa.table(
+            {
+                "stage": np.full(len(found), stage),
+                "head": np.arange(1, len(found) + 1),
+                "x": found[:, 0],
+                "y": found[:, 1],
+            }
+        )
+        for stage, found in placed.items()
+    ]
+    return pa.concat_tables(tables)
