@@ -101,11 +101,11 @@ test-fast: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not browser and not ray and not slow"
 
 test-browser-busy: $(VENV)/.installed-dev chromium
-	$(BIN)/python -m tests.busy $(TIMES) --workers $(WORKERS)
+	$(BIN)/python -m tests.support.busy $(TIMES) --workers $(WORKERS)
 
 # All 1,000 addresses and 500 files; make test tries a fifth of them.
 fuzz: $(VENV)/.installed-dev
-	FUZZ=1 $(BIN)/python -m pytest tests/test_fuzz_address.py tests/test_fuzz_files.py
+	FUZZ=1 $(BIN)/python -m pytest tests/pages/test_fuzz_address.py tests/core/runs/test_fuzz_files.py
 
 bench: $(VENV)/.installed-dev $(VENV)/.installed-smollm2
 	$(BIN)/python -m benchmarks.extract

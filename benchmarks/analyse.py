@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.synthetic import PlantedTopics, write_run
 from core.analysis.topics import merged
 from core.model.shape import ModelShape
+from tests.support.synthetic import PlantedTopics, write_run
 
 SHAPE = ModelShape(layers=32, heads=32, kv_heads=8, hidden=4096, head_dim=128)
 

@@ -27,7 +27,7 @@ _FILLER = "It was a quiet day, and nobody expected what the papers would say abo
 @contextlib.contextmanager
 def server(delay: float) -> Iterator[str]:
     """The tests' server; its address."""
-    command = [sys.executable, "-m", "tests.openai_server", "--delay", str(delay), "--topics", *TOPICS]
+    command = [sys.executable, "-m", "tests.support.openai_server", "--delay", str(delay), "--topics", *TOPICS]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.synthetic import EMBEDDED, PlantedTopics
 from core.analysis.topics import merged
 from core.maps.stratify import stratified
 from core.maps.tsne import LIMIT
@@ -26,6 +25,7 @@ from core.runs.run import Run, write_part, write_table
 from core.runs.schema import ANALYSIS, DIGEST, DOCUMENTS
 from precompute.job.fingerprint import part_digest
 from precompute.steps.project.write import write_map, write_preview
+from tests.support.synthetic import EMBEDDED, PlantedTopics
 
 SHAPE = ModelShape(layers=6, heads=4, kv_heads=4, hidden=32, head_dim=8)
 STAGES = (1, 2, 3)

@@ -1,7 +1,8 @@
 """Placing points on a map that is there, against the bare search for their neighbours: ``python -m benchmarks.place``.
 
 The same planted head vectors (32 heads × 128) and threads, in turn in the same run. The map is a random projection:
-where its points lie changes nothing about the work, only how fast is measured, and how well by tests/test_project.py.
+where its points lie changes nothing about the work, only how fast is measured;
+how well is measured by tests/precompute/test_project.py.
 """
 
 from __future__ import annotations

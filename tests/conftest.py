@@ -26,8 +26,9 @@ from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
-    from s3_server import S3Server
     from streamlit.testing.v1 import AppTest
+
+    from tests.support.s3_server import S3Server
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports huggingface_hub: no test may ask the network
 if "PYTEST_XDIST_WORKER" in os.environ:
@@ -234,7 +235,7 @@ def hostile_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run 'hostile' in which every text is out to do harm, with figures, maps and two sources of labels."""
 
     def make(cache: Path) -> None:
-        from hostile import write_hostile
+        from tests.support.hostile import write_hostile
 
         write_hostile(cache)
 
@@ -262,9 +263,9 @@ def bare_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run 'bare' of planted vectors without any labels, analysed, without maps; four heads on two."""
     import numpy as np
 
-    from benchmarks.synthetic import PlantedTopics, write_run
     from core.model.shape import ModelShape
     from precompute.steps.analyse import step as analyse
+    from tests.support.synthetic import PlantedTopics, write_run
 
     cache = tmp_path_factory.mktemp("bare")
     shape = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
@@ -279,8 +280,8 @@ def planted_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run 'planted' of 12 documents with vectors alone; the word quagga is in all of them and nowhere else."""
     import numpy as np
 
-    from benchmarks.synthetic import write_run
     from core.model.shape import ModelShape
+    from tests.support.synthetic import write_run
 
     cache = tmp_path_factory.mktemp("planted")
     shape = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
@@ -368,7 +369,7 @@ def start_job() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
     A ``cold`` one imports all that it needs itself, for tests of what that says or takes.
     """
-    from warm import WarmPopen
+    from tests.support.warm import WarmPopen
 
     started: list[subprocess.Popen[str]] = []
 
@@ -414,7 +415,7 @@ def finish() -> Callable[[subprocess.Popen[str]], Outcome]:
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[S3Server]:
     """A real S3 server on loopback."""
-    from s3_server import S3Server
+    from tests.support.s3_server import S3Server
 
     server = S3Server()
     yield server

@@ -1,0 +1,85 @@
+"""The Retrieval lab in a real browser: ask, switch heads, take them away, and rank the same elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from core.retrieval.apply import Kept, prune, read_kept
+from core.retrieval.query_set import read_query_set
+from core.runs.run import Run
+from tests.conftest import SLOW, settle
+
+
+@pytest.fixture(scope="module")
+def address(served: Callable[[Path], str], retrieved_cache: Path) -> str:
+    return served(retrieved_cache)
+
+
+def titles(page: Page) -> Locator:
+    """Of the documents on the left: a place, a mark if it is relevant, and the title's beginning."""
+    return page.locator(".hs-cards").first.locator(".hs-title")
+
+
+def ranked(titles: list[str]) -> list[re.Pattern[str]]:
+    """The same as these patterns, for a list that is yet to come."""
+    return [re.compile(rf"^{place}\. (✓ )?{re.escape(title[:60])}") for place, title in enumerate(titles, 1)]
+
+
+def test_switch_heads_see_the_ranking_change_take_them_away_and_rank_the_same_elsewhere(
+    page: Page, address: str, retrieved_cache: Path, tmp_path: Path
+) -> None:
+    page.goto(f"{address}/retrieval_lab?stage=3&query=6")
+    expect(page.get_by_text("Heads that count: 12 of 12")).to_be_visible(timeout=SLOW)
+    expect(page.locator(".chip[data-head='1']")).to_have_attribute("aria-pressed", "true", timeout=SLOW)
+    run = Run(retrieved_cache, "demo")
+    asked, known = read_query_set(run), run.documents(["title"])["title"].to_pylist()
+    assert asked is not None
+    docs, query = np.concatenate(list(run.vectors(3))), asked.vectors[3][5].reshape(1, -1)
+
+    def best(kept: Kept) -> list[str]:
+        """Worked out anew from the files."""
+        order = np.argsort(-(prune(docs, kept) @ prune(query, kept)[0]), kind="stable")
+        return [" ".join(known[doc].split()) for doc in order[:10]]
+
+    before = best(Kept("", 3, 12, dict.fromkeys(range(1, 13), 1.0)))
+    expect(titles(page)).to_have_text(ranked(before))
+    for head in (1, 2, 3, 5, 8, 12):
+        page.locator(f".chip[data-head='{head}']").click()
+    expect(page.get_by_text("Heads that count: 6 of 12")).to_be_visible(timeout=SLOW)
+    page.get_by_label("Weight of head 6").fill("2.5")
+    expect(page).to_have_url(re.compile(r"mix=4%2C6%2A2\.5%2C7%2C9-11"), timeout=SLOW)
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Heads and weights (JSON)").click()
+    waiting.value.save_as(tmp_path / "heads.json")
+    kept = read_kept(tmp_path / "heads.json")
+    assert kept.weights == {4: 1, 6: 2.5, 7: 1, 9: 1, 10: 1, 11: 1}
+    expect(titles(page)).to_have_text(ranked(best(kept)))
+    assert best(kept) != before
+
+    # The link that is in the address shows somebody else the same.
+    page.goto(page.url)
+    expect(page.get_by_text("Heads that count: 6 of 12")).to_be_visible(timeout=SLOW)
+    expect(titles(page)).to_have_text(ranked(best(kept)))
+    expect(page.get_by_label("Weight of head 6")).to_have_value("2.5", timeout=SLOW)
+
+
+def test_a_question_that_somebody_types_goes_through_the_model_and_not_into_the_address(
+    page: Page, address: str
+) -> None:
+    page.goto(f"{address}/retrieval_lab?stage=3")
+    expect(page.get_by_text("Heads that count: 12 of 12")).to_be_visible(timeout=SLOW)
+    settle(page)
+    page.get_by_role("textbox", name="Ask something").fill("how do telescopes find planets around other stars")
+    page.get_by_role("textbox", name="Ask something").press("Enter")
+    expect(page.get_by_text("For “how do telescopes find planets")).to_be_visible(timeout=SLOW)
+    settle(page)  # the cards before were those of another question
+    metas = page.locator(".hs-cards").first.locator(".hs-meta")
+    expect(metas).to_have_count(10)
+    assert any("Astronomy" in meta for meta in metas.all_inner_texts()[:3])
+    assert "telescopes" not in page.url

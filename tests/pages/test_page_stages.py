@@ -1,0 +1,137 @@
+"""The Stages page, and the figures on the Overview, without a browser."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.runs.results import read_analysis
+from core.runs.run import Run
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def open_page(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
+    """A page of the app on a cache, at an address."""
+
+    def start(cache: Path, page: str | None = "understand/stages", **address: str) -> AppTest:
+        monkeypatch.setenv("HEADSCOPE_CACHE", str(cache))
+        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+        for name, value in address.items():
+            app.query_params[name] = value
+        return (app.switch_page(f"pages/{page}.py") if page else app).run()
+
+    return start
+
+
+def said(app: AppTest) -> str:
+    kinds = ("title", "subheader", "markdown", "caption", "info", "warning", "error", "code")
+    parts = [str(element.value) for kind in kinds for element in app.get(kind)]
+    return "\n".join([*parts, *(element.proto.body for element in app.get("html"))])
+
+
+def test_the_stages_page_shows_this_run_s_probe(open_page: Callable[..., AppTest], analysed_cache: Path) -> None:
+    app = open_page(analysed_cache)
+    assert not app.exception
+    assert [heading.value for heading in app.subheader] == [
+        "Can a head be told from its vector?",
+        "Which heads are taken for each other?",
+        "Which heads say the same?",
+        "How one document's heads move",
+    ]
+    probe = read_analysis(Run(analysed_cache, "demo"), "probe").to_pylist()
+    row = next(
+        row for row in probe if (row["stage"], row["slicing"], row["split"], row["head"]) == (1, "heads", "document", 0)
+    )
+    assert f"probe by document {row['value']:.3f} ({row['low']:.3f}–{row['high']:.3f})" in said(app)
+    assert "No heads share a key/value head" in said(app)
+
+
+def test_another_split_and_stage_are_shown(open_page: Callable[..., AppTest], analysed_cache: Path) -> None:
+    app = open_page(analysed_cache)
+    app.segmented_control(key="split").set_value("sample")
+    app.segmented_control(key="redundancy stage").set_value(3)
+    app.run()
+    assert not app.exception
+    assert "The most alike heads at stage 3" in said(app)
+    assert "The most alike heads at stage 1" not in said(app)
+
+
+def test_without_labels_and_maps(open_page: Callable[..., AppTest], bare_cache: Path) -> None:
+    app = open_page(bare_cache)
+    assert not app.exception
+    assert "python -m precompute project bare" in said(app)
+    assert "heads that share a key/value head" in said(app)  # four heads on two: they are compared
+    overview = open_page(bare_cache, page=None)
+    assert not overview.exception
+    assert "No document of this run has a topic of its list." in said(overview)
+    assert "0 of 40 documents labelled" in said(overview)
+
+
+def test_a_run_without_figures_says_how_to_make_them(open_page: Callable[..., AppTest], demo_cache: Path) -> None:
+    app = open_page(demo_cache)
+    assert not app.exception
+    assert "python -m precompute analyse demo" in said(app)
+    assert not app.subheader
+
+
+def test_no_run(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
+    app = open_page(tmp_path)
+    assert not app.exception
+    assert "There is nothing to look at yet" in said(app)
+
+
+def test_the_overview_has_the_study_beside_the_run(open_page: Callable[..., AppTest], analysed_cache: Path) -> None:
+    app = open_page(analysed_cache, page=None)
+    assert not app.exception
+    page = said(app)
+    for figure in ("0.964", "1.000", "0.999", "30.6%", "64.8%", "79.1%"):
+        assert f"<td>{figure}</td>" in page
+    match = read_analysis(Run(analysed_cache, "demo"), "topic_match").to_pylist()
+    row = next(row for row in match if (row["stage"], row["method"], row["within"]) == (3, "full", 1))
+    assert f"<td>{row['rate']:.1%}<span>{row['low']:.1%}–{row['high']:.1%}</span></td>" in page
+    titles = [expander.label for expander in app.expander]
+    assert any("Where to extract" in title for title in titles)
+    assert any("Roles of heads" in title for title in titles)
+
+
+@pytest.mark.parametrize("stage", ["9", "<script>", "1' OR 1"])
+def test_a_hostile_address_falls_back(open_page: Callable[..., AppTest], analysed_cache: Path, stage: str) -> None:
+    app = open_page(analysed_cache, page=None, stage=stage)
+    assert not app.exception
+    assert app.segmented_control(key="stage").value == 1
+    assert "not here" in app.toast[0].value
+    assert "<script>" not in said(app)
+
+
+def test_the_overview_sets_two_runs_side_by_side(
+    open_page: Callable[..., AppTest], analysed_cache: Path, bare_cache: Path, tmp_path: Path
+) -> None:
+    for cache, run in ((analysed_cache, "demo"), (bare_cache, "bare")):
+        shutil.copytree(cache / run, tmp_path / run)
+    app = open_page(tmp_path, page=None)
+    assert "Topic match, best single head" not in said(app)
+    app.selectbox(key="beside").select("bare").run()
+    assert not app.exception
+    assert app.query_params["beside"] in ("bare", ["bare"])
+    for run, shown in (("demo", True), ("bare", False)):  # 'bare' has no labels, so no topic match
+        rows = read_analysis(Run(tmp_path, run), "topic_match").to_pylist()
+        first = (1, "heads", "head", 1)
+        rates = [row["rate"] for row in rows if (row["stage"], row["slicing"], row["method"], row["within"]) == first]
+        best = max(rates, default=None)
+        assert (best is not None) == shown
+        if best is not None:
+            assert f"{best:.2f} (head " in said(app)
+        probe = read_analysis(Run(tmp_path, run), "probe").to_pylist()
+        row = next(
+            row
+            for row in probe
+            if (row["stage"], row["slicing"], row["split"], row["head"]) == (2, "heads", "document", 0)
+        )
+        assert f"<td>{row['value']:.2f}<small>{row['low']:.2f} to {row['high']:.2f}</small></td>" in said(app)
+    assert "This run has no maps yet." in said(app)
