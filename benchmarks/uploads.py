@@ -136,12 +136,11 @@ async def measure(cache: Path) -> list[Result]:
         lost = sum(end.endswith(("lost", "already")) for end in ends) + sum(
             len(reader.seen.errors) for reader in readers
         )
-        apart = busy.together / before
         return [
             Result("parsers at once", str(busy.parsers), f"≤ {AT_ONCE}", busy.parsers <= AT_ONCE),
             Result("files without an answer, errors", str(lost), "0", not lost),
             _ratio("server's memory against before", busy.server, before),
-            Result("the same with its parsers", f"{apart:.2f} × ({busy.together:,.0f} MB)", "", True),
+            _ratio("the same with its parsers", busy.together, before),
             Result("longest wait of a reader", f"{longest:.2f} s", f"≤ {MOST_SECONDS:g} s", longest <= MOST_SECONDS),
         ]
 
