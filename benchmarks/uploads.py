@@ -30,8 +30,8 @@ BOMBS: tuple[bytes, ...] = (
     b"{}\n" * 6_600_000,
     b"[" + b"{}," * 6_600_000 + b"{}]",
     b'{"text": "x"}\n' * 60 + b"{}\n" * 6_500_000,
+    b'{"text": "x", "more": [' + b"{}," * 6_600_000 + b"{}]}",
     b"[" * 19_000_000,
-    b"1" * 19_000_000,
 )
 ORDINARY: tuple[tuple[str, bytes], ...] = (
     ("txt", b"The night ferry left the harbour an hour late. " * 2_000),
