@@ -75,7 +75,7 @@ async def watch(on: Server, seen: Watched) -> None:
     while True:
         with suppress(OSError):  # a thread of the server has ended between two looks
             look(on, seen)
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.1)
 
 
 async def read(on: Server, seen: Watched) -> None:

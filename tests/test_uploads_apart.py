@@ -126,7 +126,7 @@ def test_a_parser_that_nobody_waits_for_any_more_is_ended(parsers: Parsers) -> N
         assert before == 0
         raise Gone
 
-    with pytest.raises(Gone):  # 20 MB of list take a second or two, and somebody looks four times a second
+    with pytest.raises(Gone):  # 20 MB of list take a second or two, and somebody looks twice a second
         read_upload("a.json", ("[" + '"x",' * 4_900_000 + '"x"]').encode(), watch=watch)
     assert parsers.started[0].returncode == -9
     assert read_upload("a.txt", b"words")[0].text == "words"  # its place is free again
