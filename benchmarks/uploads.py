@@ -30,8 +30,8 @@ BOMBS: tuple[bytes, ...] = (
     b"{}\n" * 6_600_000,
     b"[" + b"{}," * 6_600_000 + b"{}]",
     b'{"text": "x"}\n' * 60 + b"{}\n" * 6_500_000,
+    b'{"text": "x", "more": [' + b"{}," * 6_600_000 + b"{}]}",
     b"[" * 19_000_000,
-    b"1" * 19_000_000,
 )
 ORDINARY: tuple[tuple[str, bytes], ...] = (
     ("txt", b"The night ferry left the harbour an hour late. " * 2_000),
@@ -75,7 +75,7 @@ async def watch(on: Server, seen: Watched) -> None:
     while True:
         with suppress(OSError):  # a thread of the server has ended between two looks
             look(on, seen)
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.1)
 
 
 async def read(on: Server, seen: Watched) -> None:
@@ -136,12 +136,11 @@ async def measure(cache: Path) -> list[Result]:
         lost = sum(end.endswith(("lost", "already")) for end in ends) + sum(
             len(reader.seen.errors) for reader in readers
         )
-        apart = busy.together / before
         return [
             Result("parsers at once", str(busy.parsers), f"≤ {AT_ONCE}", busy.parsers <= AT_ONCE),
             Result("files without an answer, errors", str(lost), "0", not lost),
             _ratio("server's memory against before", busy.server, before),
-            Result("the same with its parsers", f"{apart:.2f} × ({busy.together:,.0f} MB)", "", True),
+            _ratio("the same with its parsers", busy.together, before),
             Result("longest wait of a reader", f"{longest:.2f} s", f"≤ {MOST_SECONDS:g} s", longest <= MOST_SECONDS),
         ]
 

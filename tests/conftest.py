@@ -97,7 +97,8 @@ window.WebSocket = class extends WebSocket {
 """
 """Knows of every run that a page asks for whether it has ended: reads the first bytes of Streamlit's messages.
 The page's own marks say "not running" before the first run, between two runs, and while a request is on its way."""
-SETTLED = """() => {
+SETTLED = """(call) => {
+  if (asked.call !== call) Object.assign(asked, {call, last: performance.now()});  // a click is sent a moment after it
   const app = document.querySelector('[data-testid=stApp]');
   return asked.answered && performance.now() - asked.last > 100
     && app?.dataset.testScriptState === 'notRunning' && app.dataset.testConnectionState === 'CONNECTED'
@@ -569,9 +570,9 @@ def settle(page: Page) -> None:
     The last run has come to its end, the page has a heading, nothing on it is from before, and no part of it is still
     on its way (each is a grey bar until then).
 
-    What a hand has just done may not have been sent yet: a test still waits for what it asserts.
+    What a component puts off (a field that waits for more keys) is not known here: a test waits for what it asserts.
     """
-    page.wait_for_function(SETTLED)
+    page.wait_for_function(SETTLED, arg=uuid.uuid4().hex)
 
 
 def eventually(page: Page, check: Callable[[], None]) -> None:

@@ -1,7 +1,7 @@
 """JSON: a string, an object with a text, a list of either, or such objects line by line.
 
-Of a list one item at a time is in memory, of lines only those that are taken are parsed: 20 MB of ``{}`` as Python's
-own objects take a gigabyte.
+Of a list one item at a time is in memory, of lines only those that are taken are parsed, and of objects only what may
+be a text or a title is kept: 20 MB of ``{}`` as Python's own objects take a gigabyte.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from core.uploads.uploaded import Uploaded, shown
 TEXT_FIELDS = ("text", "content", "body", "document", "passage")
 """The first that is there; the same that a corpus's columns are looked for by."""
 _TITLE_FIELDS = ("title", "headline", "name")
+_FIELDS = frozenset(TEXT_FIELDS + _TITLE_FIELDS)
 MAX_TEXTS = 50
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NEXT = re.compile(r"[ \t\n\r]*([,\]])[ \t\n\r]*")
@@ -35,8 +36,14 @@ def _number(_: str) -> _Number:
     return _NUMBER
 
 
+def _wanted(pairs: list[tuple[str, Any]]) -> dict[str, str]:
+    """Of an object what may be taken; those without any of it are one and the same, however many they are."""
+    return {key: value for key, value in pairs if key in _FIELDS and isinstance(value, str)} or _NOTHING
+
+
 _NUMBER = _Number()
-_decoder = json.JSONDecoder(parse_int=_number, parse_float=_number, parse_constant=_number)
+_NOTHING: dict[str, str] = {}
+_decoder = json.JSONDecoder(parse_int=_number, parse_float=_number, parse_constant=_number, object_pairs_hook=_wanted)
 
 
 def read_json(name: str, data: bytes) -> list[Uploaded]:
@@ -114,7 +121,7 @@ def _texts(name: str, values: Iterator[Any], notes: tuple[str, ...]) -> list[Upl
 
 
 def _title(value: Any) -> str:
-    return next((value[key] for key in _TITLE_FIELDS if isinstance(value.get(key), str)), "") if _is(value) else ""
+    return next((value[key] for key in _TITLE_FIELDS if key in value), "") if _is(value) else ""
 
 
 def _text(name: str, value: Any, which: str) -> str:
@@ -122,7 +129,7 @@ def _text(name: str, value: Any, which: str) -> str:
         return value
     if _is(value):
         for key in TEXT_FIELDS:
-            if isinstance(value.get(key), str):
+            if key in value:
                 return str(value[key])
     what = "is a number, not a text" if value is _NUMBER else "has no text"
     raise Mistake(f"{name}{which} {what}: give a string, or an object with one of {listed(TEXT_FIELDS)}.")

@@ -12,7 +12,7 @@ AT_ONCE = 2
 """Parsers at a time, of all sessions together; with their memory (core/uploads/apart.py) the app's whole budget."""
 MOST_WAITING = 40
 """More than this would wait longer than anybody does."""
-LOOK = 0.25
+LOOK = 0.5
 """Seconds between two looks at the line, or at a parser: as often is told who waits."""
 Watch = Callable[[int], None]
 """Is told again and again how many files come first, 0 from its turn on; what it raises ends the wait or the work."""

@@ -21,8 +21,12 @@ from pages.shared.log import event, place
 
 MOST_FILES_OF_A_SESSION = 50
 MOST_FILES = 1000
+TOO_MANY = "Some files were not taken, because you uploaded too many at a time. Upload them again."
+TOO_MANY_OF_ALL = "Some files were not taken, because the server holds too many now. Try again in a few minutes."
 EVERY = 10.0
 """Seconds between two looks for sessions that are over."""
+_refusals: dict[str, str] = {}
+"""By session: the browser drops the uploader with its errors as soon as one of several files has been read."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +44,11 @@ class Coming:
     @contextmanager
     def room(self, upload: Upload, settings: Settings) -> Iterator[str | None]:
         """Keeps room for one more while it comes in; a sentence where there is none."""
-        refusal = self._refusal(upload, settings)
-        if refusal is not None:
-            yield refusal
+        sentence = self._refusal(upload, settings)
+        if sentence is not None:
+            if runtime.get_instance().is_active_session(upload.session):
+                _refusals[upload.session] = sentence
+            yield sentence
             return
         self._now.append(upload)
         try:
@@ -54,12 +60,11 @@ class Coming:
         everybody = [*self._now, *held()]
         own = [each for each in everybody if each.session == upload.session]
         most = settings.uploads_mb * 2**20
-        if len(own) >= MOST_FILES_OF_A_SESSION or _bytes(own) + upload.size > max(
-            most // 4, settings.upload_mb * 2**20
-        ):
-            return "You have too many uploaded files. Remove some, or reload the page."
+        most_of_one = max(most // 4, settings.upload_mb * 2**20)
+        if len(own) >= MOST_FILES_OF_A_SESSION or _bytes(own) + upload.size > most_of_one:
+            return TOO_MANY
         if len(everybody) >= MOST_FILES or _bytes(everybody) + upload.size > most:
-            return "The server holds too many uploaded files at the moment. Try again in a few minutes."
+            return TOO_MANY_OF_ALL
         return None
 
 
@@ -83,6 +88,12 @@ def let_go(file_ids: Iterable[str]) -> None:
             _manager().remove_file(context.session_id, file_id)
 
 
+def refusal() -> str | None:
+    """Why a file of this session was not taken since this was last asked."""
+    context = get_script_run_ctx()
+    return _refusals.pop(context.session_id, None) if context is not None else None
+
+
 async def keep_letting_go() -> None:
     """Looks again and again, as long as the server lives."""
     while True:
@@ -104,6 +115,9 @@ def let_go_of_the_gone() -> None:
     for session in list(_manager().file_storage):
         if session not in kept and not sessions.is_active_session(session):
             _manager().remove_session_files(session)
+    for session in list(_refusals):
+        if not sessions.is_active_session(session):
+            _refusals.pop(session, None)
     if over:
         del over
         gc.collect()  # a session's objects point at each other, and an idle server collects nothing by itself

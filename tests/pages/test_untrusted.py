@@ -147,6 +147,7 @@ def test_a_small_file_that_says_one_text_very_often_is_not_unpacked(tmp_path: Pa
     )
 
 
+@pytest.mark.slow
 def test_a_file_of_many_equal_rows_is_refused_by_its_counts(tmp_path: Path) -> None:
     schema = heads_schema(400, "float32")
     nothing = pa.FixedSizeListArray.from_arrays(

@@ -133,6 +133,7 @@ def test_embed_says_what_it_has_done(command: Command, cache: Path, corpus: Path
     assert again.err == "run: up to date, 10 documents. Nothing to do.\n"
 
 
+@pytest.mark.slow
 def test_all_does_what_embed_does(command: Command, cache: Path, corpus: Path, tiny_model: Path) -> None:
     for name in ("all", "embed"):
         arguments = ("--cache", cache, "--source", corpus, "--model", tiny_model, "--part-size", 4, "--quiet")

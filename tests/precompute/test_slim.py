@@ -93,6 +93,7 @@ def others(cache: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 def test_what_queries_look_for_stays_then_what_the_maps_were_fitted_on_then_others_by_topic(made: Path) -> None:
     run, manifest = Run(made, "run"), Run(made, "run").manifest()
     on_the_map = fitted(made)
@@ -228,6 +229,7 @@ def test_a_corpus_smaller_than_the_sample_stays_as_it_is(cache: Path, command: C
     assert (cache / "run" / "manifest.json").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_all_keeps_a_sample_in_the_end_and_says_so(
     tmp_path: Path,
     tiny_model: Path,

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core.errors import listed
 from core.settings import setting
 from core.uploads import MAX_CHARACTERS, READERS
-from pages.shared.held_uploads import let_go
+from pages.shared.held_uploads import let_go, refusal
 from pages.shared.problem import show_problem
 from pages.shared.text import plain
 from pages.use.your_document.drafts import EXAMPLE, PASTED, Draft, Drafts, drafts
@@ -59,6 +59,8 @@ def _uploads(kept: Drafts) -> None:
         with st.spinner(f"Reading {plain(', '.join(file.name for file in files))} …"):
             first = kept.take(files, megabytes * 1_000_000, partial(_waiting, st.empty()))
         let_go(file.file_id for file in files)
+        if (sentence := refusal()) is not None:
+            kept.problems.append(sentence)
         if first is not None:
             st.session_state[CHOSEN] = first
         st.rerun()

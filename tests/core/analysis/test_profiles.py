@@ -132,6 +132,7 @@ def test_every_verdict_has_its_numbers(by_name: dict[str, tuple[Evidence, Verdic
         assert "nan" not in found.because
 
 
+@pytest.mark.slow
 def test_many_heads_of_noise_have_no_role() -> None:
     """Not one of 40, with ten topics each to be selective for."""
     chance = np.random.default_rng(20)

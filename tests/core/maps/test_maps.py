@@ -299,6 +299,7 @@ def test_a_third_of_the_iterations_draws_neighbours_closer_than_they_should_be()
     assert told[350] < 0.7 * told[300]
 
 
+@pytest.mark.slow
 def test_the_divergence_told_is_that_of_the_map(heads: Planted, fitted: Told) -> None:
     p = affinities(heads.vectors, MapConfig()).toarray()
     assert p.sum() == pytest.approx(1)
@@ -309,6 +310,7 @@ def test_the_divergence_told_is_that_of_the_map(heads: Planted, fitted: Told) ->
     assert fitted.fitted.kl == pytest.approx((p[p > 0] * np.log(p[p > 0] / q[p > 0])).sum(), rel=0.01)
 
 
+@pytest.mark.slow
 def test_as_good_as_opentsne_s_own_forces() -> None:
     import openTSNE
 

@@ -242,6 +242,7 @@ def test_embed_alone_says_what_went_with_the_old_run(
     assert set(planted.manifest().steps) == {"embed"}
 
 
+@pytest.mark.slow
 def test_all_with_replace_shows_the_new_run_after_its_last_step(
     planted: Run,
     tiny_model: Path,

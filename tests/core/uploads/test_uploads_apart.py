@@ -127,7 +127,7 @@ def test_a_parser_that_nobody_waits_for_any_more_is_ended(parsers: Parsers) -> N
         assert before == 0
         raise Gone
 
-    with pytest.raises(Gone):  # 20 MB of list take a second or two, and somebody looks four times a second
+    with pytest.raises(Gone):  # 20 MB of list take a second or two, and somebody looks twice a second
         read_upload("a.json", ("[" + '"x",' * 4_900_000 + '"x"]').encode(), watch=watch)
     assert parsers.started[0].returncode == -9
     assert read_upload("a.txt", b"words")[0].text == "words"  # its place is free again
@@ -139,6 +139,7 @@ def test_a_parser_that_nobody_waits_for_any_more_is_ended(parsers: Parsers) -> N
 BOMBS: dict[str, bytes] = {
     "lines": b"{}\n" * 6_600_000,
     "list": b"[" + b"{}," * 6_600_000 + b"{}]",
+    "within a text's object": b'{"text": "x", "more": [' + b"{}," * 6_500_000 + b"{}]}",
     "lines after texts": b'"x"\n' * 60 + b"{}\n" * 6_500_000,
 }
 
@@ -148,7 +149,7 @@ import pathlib, re, resource, sys
 from core.errors import Mistake
 from core.uploads import read_upload
 try:
-    print(read_upload("a.json", sys.stdin.buffer.read())[-1].notes[0])
+    print(*read_upload("a.json", sys.stdin.buffer.read())[-1].notes or ["nothing to note"])
 except Mistake as mistake:
     print(mistake)
 print(int(re.search("VmHWM:\\\\s*([0-9]+)", pathlib.Path("/proc/self/status").read_text())[1]) // 1024)
@@ -163,6 +164,7 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc, or
     [
         ("lines", "a.json, item 1, has no text"),
         ("list", "a.json, item 1, has no text"),
+        ("within a text's object", "nothing to note"),
         ("lines after texts", "Only the first 50 of 6,500,060 texts were taken."),
     ],
 )
@@ -172,7 +174,7 @@ def test_twenty_megabytes_of_nothing_take_little_memory(which: str, said: str) -
     done = subprocess.run(command, cwd=ROOT, input=BOMBS[which], capture_output=True, check=True)
     sentence, app, parser = done.stdout.decode().splitlines()
     assert sentence.startswith(said)
-    assert max(int(app), int(parser)) < 120  # MB; 20 of them are the file
+    assert max(int(app), int(parser)) < 160  # MB; 20 of them are the file
 
 
 @LINUX

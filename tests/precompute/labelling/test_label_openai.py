@@ -392,6 +392,7 @@ def test_names_in_any_script_survive_from_the_list_to_the_file(tmp_path: Path) -
     assert run.manifest().steps["label"].options["topics"] == list(names)
 
 
+@pytest.mark.slow
 def test_all_keeps_what_a_language_model_has_said_and_pays_nobody_unasked(
     tmp_path: Path, tiny_model: Path, topics_file: Path, server: OpenAIServer, command: Command, write_corpus: Command
 ) -> None:
