@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import SLOW
 from playwright.sync_api import Page, expect
+
+from tests.conftest import SLOW
 
 pytestmark = pytest.mark.browser
 
