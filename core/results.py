@@ -193,7 +193,7 @@ def read_placer(run: Run, stage: int, threads: int = 1) -> Placer:
     fitted = table["fitted"].to_numpy().reshape(-1, heads)[docs, 0]
     normalised = run.manifest().steps["project"].options.get("metric") == "cosine"
     parts, first = [], 0
-    for part in run.vectors(stage):
+    for part in run.finite_vectors(stage):
         rows = part[fitted[first : first + len(part)]].astype(np.float32)
         parts.append(rows.reshape(len(rows) * heads, -1))
         first += len(part)
