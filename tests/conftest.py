@@ -605,8 +605,9 @@ def still(locator: Locator) -> dict[str, float]:
 def fits(page: Page, width: int) -> None:
     """Nothing on the page is wider than the screen."""
     page.wait_for_function(
-        "width => Math.max(document.documentElement.scrollWidth,"
-        " document.querySelector('[data-testid=stMain]').scrollWidth) <= width",
+        "width => { const main = document.querySelector('[data-testid=stMain]');"
+        " return Math.max(document.documentElement.scrollWidth, main.scrollWidth) <= width"
+        " && main.scrollWidth <= main.clientWidth; }",
         arg=width,
     )
 

@@ -110,7 +110,8 @@ def read_mismatches(run: Run, stage: int) -> pa.Table:
     known = pa.array(read_topics(run).names, pa.string())
     for group in row_groups(run.inside(run.analysis_path(name)), schema, remedy):
         check_rows(name, group, sizes, remedy)
-        if not all(pc.all(pc.is_in(group[column], value_set=known)).as_py() for column in ("label", "nearest")):
+        strange = (pc.invert(pc.is_in(group[column], value_set=known)) for column in ("label", "nearest"))
+        if any(pc.any(each).as_py() for each in strange):
             raise Mistake(f"{name}.parquet has topics that topics.parquet does not have. Rebuild it with '{remedy}'.")
         own = group.filter(pc.equal(group["stage"], stage))
         for column in ("label", "nearest"):
@@ -192,7 +193,7 @@ def read_placer(run: Run, stage: int, threads: int = 1) -> Placer:
     fitted = table["fitted"].to_numpy().reshape(-1, heads)[docs, 0]
     normalised = run.manifest().steps["project"].options.get("metric") == "cosine"
     parts, first = [], 0
-    for part in run.vectors(stage):
+    for part in run.finite_vectors(stage):
         rows = part[fitted[first : first + len(part)]].astype(np.float32)
         parts.append(rows.reshape(len(rows) * heads, -1))
         first += len(part)

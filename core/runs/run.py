@@ -247,11 +247,18 @@ class Run:
             if only not in (None, number):
                 continue
             rows = min(size, count - number * size) if manifest.is_done("embed") else None
-            found = read_part(self.inside(path), schema, self.rebuild, rows)
-            if not is_finite(found):
-                name = f"heads/stage={stage}/{path.name}"
-                raise Mistake(f"{name} holds a number that is not finite. Rebuild it with '{self.rebuild}'.")
+            yield read_part(self.inside(path), schema, self.rebuild, rows)
+
+    def finite_vectors(self, stage: int) -> Iterator[np.ndarray]:
+        """``vectors``, for pages: a stranger's may not be finite. Steps check theirs, and name the head."""
+        for number, found in enumerate(self.vectors(stage)):
+            self._refuse_not_finite(found, stage, number)
             yield found
+
+    def _refuse_not_finite(self, vectors: np.ndarray, stage: int, part: int) -> None:
+        if not is_finite(vectors):
+            name = f"heads/stage={stage}/{self.part_path(stage, part).name}"
+            raise Mistake(f"{name} holds a number that is not finite. Rebuild it with '{self.rebuild}'.")
 
     def vector_docs(self) -> np.ndarray:
         """The documents that have vectors, in order: all, unless the run keeps those of a sample."""
@@ -282,6 +289,7 @@ class Run:
             )
         part, row = divmod(row, int(manifest.vectors["part_size"]))
         found: np.ndarray = next(self._vectors(manifest, stage, only=part))[row]
+        self._refuse_not_finite(found, stage, part)
         return found
 
     def head_vectors(self, stage: int, head: int) -> np.ndarray:

@@ -264,7 +264,7 @@ def _head_index(run: Run, version: str, stage: int) -> HeadIndex:
             f"All vectors of stage {stage} would take {needed / 2**30:.1f} GB in memory, and a page may hold "
             f"{MOST_VECTORS / 2**30:.0f} GB. Keep those of a sample, with 'python -m precompute slim {run.name}'."
         )
-    found = HeadIndex.of(run.vectors(stage), manifest.shape.heads, docs)
+    found = HeadIndex.of(run.finite_vectors(stage), manifest.shape.heads, docs)
     for array in (found.vectors, found.lengths):
         array.setflags(write=False)
     return found

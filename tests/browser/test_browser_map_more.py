@@ -133,7 +133,7 @@ def test_one_finger_draws_an_area_and_a_second_gives_it_up(phone: Page, address:
         fingers.lift()
         expect(phone.get_by_role("heading", name="20 points of 20 documents")).to_be_visible(timeout=SLOW)
         shown(phone, "lit", "20")
-        moves_to(phone, before)
+        assert np.array_equal(place(phone), before)
         phone.get_by_role("button", name="Clear selection").click()
         expect(phone.get_by_role("heading", name="points of")).to_have_count(0, timeout=SLOW)
         shown(phone, "lit", "0")
