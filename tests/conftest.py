@@ -310,9 +310,11 @@ def _installed_once() -> None:
 def page_at(cache: Path, page: str, monkeypatch: pytest.MonkeyPatch, patience: float = 60, **address: str) -> AppTest:
     """A page of the app on a cache, at an address, without a browser."""
     from streamlit.testing.v1 import AppTest
+    from streamlit.util import calc_hash
 
     monkeypatch.setenv("HEADSCOPE_CACHE", str(cache))
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=patience).switch_page(page)
+    app._page_hash = calc_hash(Path(page).parent.name)  # before a first run AppTest takes the file's name for it
     for name, value in address.items():
         app.query_params[name] = value
     app.run()  # the page at once, as by a link: a run of the Overview before it would cost as much again
