@@ -307,14 +307,20 @@ def _installed_once() -> None:
         manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)
 
 
-def page_at(cache: Path, page: str, monkeypatch: pytest.MonkeyPatch, patience: float = 60, **address: str) -> AppTest:
-    """A page of the app on a cache, at an address, without a browser."""
+def app_at(page: str, patience: float = 120) -> AppTest:
+    """The app, about to show the page of that file."""
     from streamlit.testing.v1 import AppTest
     from streamlit.util import calc_hash
 
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=patience)
+    app._page_hash = calc_hash(Path(page).parent.name)  # before a first run AppTest would take the file's name for it
+    return app
+
+
+def page_at(cache: Path, page: str, monkeypatch: pytest.MonkeyPatch, patience: float = 60, **address: str) -> AppTest:
+    """A page of the app on a cache, at an address, without a browser."""
     monkeypatch.setenv("HEADSCOPE_CACHE", str(cache))
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=patience).switch_page(page)
-    app._page_hash = calc_hash(Path(page).parent.name)  # before a first run AppTest takes the file's name for it
+    app = app_at(page, patience)
     for name, value in address.items():
         app.query_params[name] = value
     app.run()  # the page at once, as by a link: a run of the Overview before it would cost as much again

@@ -16,9 +16,9 @@ from precompute.steps.analyse import step as analyse
 from precompute.steps.analyse.step import AnalyseConfig
 from precompute.steps.label import step as label
 from precompute.steps.label.config import LabelConfig
+from tests.conftest import app_at
 from tests.support.synthetic import PlantedTopics, write_run
 
-ROOT = Path(__file__).resolve().parents[2]
 SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
 TOPICS = ("rivers", "engines", "poems")
 DOCS = 48
@@ -54,10 +54,8 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def opened(cache: Path, page: str, run: str, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     monkeypatch.setenv("HEADSCOPE_CACHE", str(cache))
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    app = app_at(PAGES[page])
     app.query_params["run"] = run
-    if page != "Overview":
-        app.switch_page(PAGES[page])
     app.run()
     assert not app.exception
     return app

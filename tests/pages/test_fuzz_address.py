@@ -16,9 +16,8 @@ from urllib.parse import parse_qsl, urlencode
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from streamlit.testing.v1 import AppTest
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, app_at
 from tests.support.hostile import TEXTS
 
 EXAMPLES = int(1_000 * float(os.environ.get("FUZZ", "0.2")))
@@ -95,8 +94,7 @@ def cache(hostile_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_no_address_brings_a_page_down_or_opens_what_is_not_ours(cache: Path) -> None:
     apps = {}
     for page in PAGES:
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-        apps[page] = app.switch_page(page).run()
+        apps[page] = app_at(page).run()
         assert not apps[page].exception
     turns = cycle(PAGES)
     _opened.clear()

@@ -23,8 +23,7 @@ from pages.explore.heat_map.sections import columns_by
 from pages.explore.heat_map.state import linked_topics
 from pages.shared.components.heatmap import Panel, Pick, Sheet, checked_pick
 from pages.shared.figures import DIVERGING
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.conftest import app_at
 
 
 @pytest.fixture
@@ -33,8 +32,7 @@ def open_page(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
 
     def start(cache: Path, **address: str) -> AppTest:
         monkeypatch.setenv("HEADSCOPE_CACHE", str(cache))
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-        app.switch_page("pages/explore/heat_map/page.py")
+        app = app_at("pages/explore/heat_map/page.py")
         for name, value in address.items():
             app.query_params[name] = value
         return app.run()

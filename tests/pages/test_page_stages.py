@@ -11,8 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.runs.results import read_analysis
 from core.runs.run import Run
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.conftest import app_at
 
 
 @pytest.fixture
@@ -21,10 +20,10 @@ def open_page(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
 
     def start(cache: Path, page: str | None = "understand/stages", **address: str) -> AppTest:
         monkeypatch.setenv("HEADSCOPE_CACHE", str(cache))
-        app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+        app = app_at(f"pages/{page or 'explore/overview'}/page.py")
         for name, value in address.items():
             app.query_params[name] = value
-        return (app.switch_page(f"pages/{page}.py") if page else app).run()
+        return app.run()
 
     return start
 

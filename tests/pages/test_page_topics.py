@@ -81,7 +81,7 @@ def run(make: Callable[..., Run]) -> Run:
 def open_page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., AppTest]]:
     def start(cache: Path, **address: str) -> AppTest:
         monkeypatch.setenv("HEADSCOPE_CACHE", str(cache))
-        app = AppTest.from_file(str(ROOT / "pages" / "understand" / "topics.py"), default_timeout=60)
+        app = AppTest.from_file(str(ROOT / "pages" / "understand" / "topics" / "page.py"), default_timeout=60)
         for name, value in address.items():
             app.query_params[name] = value
         return app.run()

@@ -14,6 +14,7 @@ from core.model.stages import split_heads
 
 pytestmark = pytest.mark.slow
 MODELS = ("all-MiniLM-L6-v2", "SmolLM2-135M")
+ROUNDING = 5e-5
 TEXTS = [
     "A short one.",
     "",
@@ -97,14 +98,15 @@ def test_the_weights_are_loaded_with_sdpa_attention() -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_document_does_not_depend_on_its_batch_mates_or_the_padding_side(model: str) -> None:
+    """Within float32's rounding over 30 layers, which differs by processor (1.2e-5 was seen); a slip is 1,000 × that."""
     texts = texts_for(model)
     together = embedder(model).embed(texts)
-    assert furthest(together, embedder(model, "left").embed(texts)) <= 1e-5
+    assert furthest(together, embedder(model, "left").embed(texts)) <= ROUNDING
     for index in (0, 2, len(texts) - 1):
         alone = embedder(model).embed([texts[index]])
         for stage in (1, 2, 3):
             wanted = together.stage(stage)[index]
-            assert np.abs(alone.stage(stage)[0] - wanted).max() <= 1e-5 * np.abs(wanted).max()
+            assert np.abs(alone.stage(stage)[0] - wanted).max() <= ROUNDING * np.abs(wanted).max()
 
 
 def test_several_layers_in_one_pass_are_each_layer_by_itself() -> None:

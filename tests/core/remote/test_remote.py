@@ -125,7 +125,7 @@ def test_the_app_reads_from_another_machine_only_what_its_page_needs(
         ("explore/overview", "1", {"stage=1"}),
         ("explore/overview", "2", {"stage=1", "stage=2"}),
     ):
-        app = page_at(address, f"pages/{page}.py", monkeypatch, stage=stage)  # type: ignore[arg-type]
+        app = page_at(address, f"pages/{page}/page.py", monkeypatch, stage=stage)  # type: ignore[arg-type]
         assert app.sidebar.selectbox(key="run").options == ["run"]
         assert not app.error
         assert {path.name for path in (mirrored / "heads").glob("*")} == stages
