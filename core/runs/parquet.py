@@ -70,10 +70,10 @@ def row_groups(
     path: Path, schema: pa.Schema, rebuild: str, rows: int | None = None, columns: Sequence[str] | None = None
 ) -> Iterator[pa.Table]:
     """The same, some row groups at a time."""
-    file = open_parquet(path, schema, rebuild, rows, columns)
+    file, most = open_parquet(path, schema, rebuild, rows, columns), most_bytes(path)
     texts = 0
     for groups in _together(file.metadata):
-        found = read_groups(file, path, groups, schema, rebuild, columns, texts)
+        found = read_groups(file, path, most, groups, schema, rebuild, columns, texts)
         texts = found.texts
         yield found.table
 
@@ -89,18 +89,23 @@ class Groups:
 def read_groups(
     file: pq.ParquetFile,
     path: Path,
+    most: int,
     groups: Sequence[int],
     schema: pa.Schema,
     rebuild: str,
     columns: Sequence[str] | None = None,
     before: int = 0,
 ) -> Groups:
-    """Some row groups of a file that ``open_parquet`` has opened, checked; ``before``: bytes of texts read already."""
+    """Some row groups of a file that ``open_parquet`` has opened, checked; ``before``: bytes of texts read already.
+
+    ``most`` bytes they may take (``most_bytes``, asked when the file was opened). The path is only named: another run's
+    file may be there by now, or none.
+    """
     wanted = _wanted(schema, columns)
     try:
         found = file.read_row_groups(list(groups), columns=wanted.names)
         texts = before + sum(_text_bytes(chunk) for column in found.columns for chunk in column.chunks)
-        if texts > _most(path):
+        if texts > most:
             raise _too_large(path, rebuild, texts)
         if len(found) != sum(file.metadata.row_group(group).num_rows for group in groups):
             raise damaged(path, rebuild)
@@ -155,7 +160,7 @@ def _check_counts(
         for group in groups
     ]
     needed = max(needs, default=0) if by_group else sum(needs)
-    if needed > _most(path):
+    if needed > most_bytes(path):
         raise _too_large(path, rebuild, needed)
 
 
@@ -164,7 +169,8 @@ def _values_of_list(column: pq.ColumnChunkMetaData, lists: Collection[str]) -> i
     return int(column.num_values) if column.path_in_schema.split(".")[0] in lists else 0
 
 
-def _most(path: Path) -> int:
+def most_bytes(path: Path) -> int:
+    """What a file may take in memory, by its own size."""
     return min(MOST_BYTES, _SMALL + _RATIO * path.stat().st_size)
 
 

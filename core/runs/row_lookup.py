@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from core.runs.parquet import open_parquet, read_groups
+from core.runs.parquet import most_bytes, open_parquet, read_groups
 
 GROUP_ROWS = 1_000
 """Rows of a row group of files that are looked up: one document's costs reading so many."""
@@ -27,8 +27,8 @@ class RowLookup:
     """
 
     def __init__(self, path: Path, schema: pa.Schema, rebuild: str, rows: int, kept: int = _KEPT) -> None:
-        self._path, self._schema, self._rebuild, self._most = path, schema, rebuild, kept
-        self._file = open_parquet(path, schema, rebuild, rows, by_group=True)
+        self._path, self._schema, self._rebuild, self._kept_bytes = path, schema, rebuild, kept
+        self._file, self._most = open_parquet(path, schema, rebuild, rows, by_group=True), most_bytes(path)
         metadata = self._file.metadata
         sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
         self._starts = np.cumsum([0, *sizes])
@@ -65,7 +65,9 @@ class RowLookup:
             missing = [name for name in names if (group, name) not in self._kept]
             found: dict[str, pa.Array] = {}
             if missing:
-                table = read_groups(self._file, self._path, [group], self._schema, self._rebuild, missing).table
+                table = read_groups(
+                    self._file, self._path, self._most, [group], self._schema, self._rebuild, missing
+                ).table
                 found = {name: table[name].combine_chunks() for name in missing}
             for name in names:
                 column = self._kept.get((group, name))
@@ -74,6 +76,6 @@ class RowLookup:
                     self._kept[group, name] = found[name]
                     self._bytes += found[name].nbytes
                 self._kept.move_to_end((group, name))
-            while self._bytes > self._most and len(self._kept) > len(names):
+            while self._bytes > self._kept_bytes and len(self._kept) > len(names):
                 self._bytes -= self._kept.popitem(last=False)[1].nbytes
             return [found[name] for name in names]

@@ -119,7 +119,8 @@ def runs() -> list[RunState]:
 def run_state(name: str) -> RunState:
     run = open_run(cache_folder(), name)
     try:
-        found = _manifest(run, *run.manifest_version())
+        version = run.manifest_version()
+        found = _manifest(run, *version) if version else run.manifest()  # of a run on its way nothing is kept
     except Mistake as mistake:
         found = str(mistake)
     return RunState(run, None, found) if isinstance(found, str) else RunState(run, found)

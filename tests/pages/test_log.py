@@ -141,7 +141,7 @@ def test_a_problem_is_noted_once_a_session_by_its_place(
     problems = [line for line in log.getvalue().splitlines() if " warning problem " in line]
     assert problems
     assert len(problems) == len({re.sub(r"^\S+", "", line) for line in problems}), "each of them once"
-    assert re.search(r" kind=Mistake at=core/\w+\.py:\d+<", problems[0])
+    assert re.search(r" kind=Mistake at=core/[\w/]+\.py:\d+<", problems[0])
 
 
 def test_every_problem_of_a_page_goes_through_the_log() -> None:

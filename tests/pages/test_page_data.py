@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -60,3 +61,17 @@ def test_a_manifest_is_parsed_once_until_it_changes(
     assert len(parsed) == 1, "only the one that was written again"
     shutil.rmtree(tmp_path / "one")
     assert [state.run.name for state in data.runs()] == ["torn", "two"]
+
+
+def test_of_a_run_that_is_being_replaced_no_manifest_is_kept(
+    planted_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between two renames there is no file to tell versions apart by: what was read then is read again."""
+    shutil.copytree(planted_cache / "planted", tmp_path / "one")
+    monkeypatch.setenv("HEADSCOPE_CACHE", str(tmp_path))
+    monkeypatch.setattr(Run, "manifest_version", lambda run: ())
+    old = data.run_state("one").manifest
+    assert old is not None
+    new = old.with_step("embed", replace(old.steps["embed"], fingerprint="another"))
+    Run(tmp_path, "one").write_manifest(new)
+    assert data.run_state("one").manifest == new

@@ -98,7 +98,7 @@ def test_the_weights_are_loaded_with_sdpa_attention() -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_document_does_not_depend_on_its_batch_mates_or_the_padding_side(model: str) -> None:
-    """Within float32's rounding over 30 layers, which differs by processor (1.2e-5 was seen); a slip is 1,000 × that."""
+    """Within float32's rounding over 30 layers, which differs by processor: 1.2e-5 was seen."""
     texts = texts_for(model)
     together = embedder(model).embed(texts)
     assert furthest(together, embedder(model, "left").embed(texts)) <= ROUNDING

@@ -51,9 +51,9 @@ def test_only_the_groups_that_are_needed_are_read_and_the_last_are_kept(
     read: list[int] = []
     plain = parquet.read_groups
 
-    def counted(file: pq.ParquetFile, at: Path, groups: list[int], *rest: object) -> parquet.Groups:
+    def counted(file: pq.ParquetFile, at: Path, most: int, groups: list[int], *rest: object) -> parquet.Groups:
         read.extend(groups)
-        return plain(file, at, groups, *rest)  # type: ignore[arg-type]
+        return plain(file, at, most, groups, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(row_lookup, "read_groups", counted)
     found = lookup(path)
@@ -84,7 +84,14 @@ def test_a_damaged_group_is_told_when_it_is_read(path: Path) -> None:
 
 
 def test_a_file_larger_than_memory_is_looked_up_but_not_read_whole(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet, "_most", lambda _: 400)  # bytes: a group takes about 200
+    monkeypatch.setattr(parquet, "most_bytes", lambda _: 400)  # bytes: a group takes about 200
     assert lookup(path).row(9)["text"] == "text 9"
     with pytest.raises(Mistake, match="in memory"):
         parquet.read_columns(path, SCHEMA, "rebuild")
+
+
+def test_a_file_that_is_open_is_read_though_its_run_is_being_replaced(path: Path) -> None:
+    """Between two renames there is nothing at the path: that file is not damaged."""
+    found = lookup(path)
+    path.unlink()
+    assert found.row(7)["text"] == "text 7"
