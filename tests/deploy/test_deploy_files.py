@@ -286,6 +286,7 @@ def test_a_wrong_hash_ends_the_installation(monkeypatch: pytest.MonkeyPatch, pip
     assert len(pip) == 1, "nothing is installed without a hash in its place"
 
 
+@pytest.mark.slow
 def test_pip_refuses_a_file_whose_hash_is_not_the_locked_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a network: a wheel that is given by its path, and goes into a folder of its own."""
     wheel = tmp_path / "a-1-py3-none-any.whl"
@@ -304,6 +305,7 @@ def test_pip_refuses_a_file_whose_hash_is_not_the_locked_one(tmp_path: Path, mon
         assert (tmp_path / "into" / "a.py").exists() is not refused
 
 
+@pytest.mark.slow
 def test_base_images_are_pinned_by_the_digests_of_a_registry(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

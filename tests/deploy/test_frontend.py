@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.slow
 BUILT = ("map.js", "map.css", "map_feed.js")
 
 
-@pytest.mark.slow
 def test_the_bundle_is_built_from_its_source(tmp_path: Path) -> None:
     npm = shutil.which("npm")
     if npm is None:

@@ -11,6 +11,7 @@ import pytest
 from pages.shared import build
 from pages.shared.build import Build
 
+pytestmark = pytest.mark.slow
 SOON = 60.0
 
 

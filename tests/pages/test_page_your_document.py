@@ -42,7 +42,7 @@ LONG = " ".join(f"harbour violin {number}" for number in range(150))
 """More than the tiny model's 128 tokens."""
 PATIENCE = 90
 
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
 
 
 @pytest.fixture(scope="module")
@@ -275,6 +275,7 @@ def test_odd_texts_get_a_sentence_and_the_page_stays_usable(
     assert "There is no text yet" not in said(app)
 
 
+@pytest.mark.slow
 def test_uploads_become_documents_to_choose_edit_compare_and_remove(
     open_page: Callable[..., AppTest], cache: Path
 ) -> None:
@@ -309,6 +310,7 @@ def test_uploads_become_documents_to_choose_edit_compare_and_remove(
     assert next(box for box in app.selectbox if box.label == "Look at").options == ["Pasted text", "one.txt"]
 
 
+@pytest.mark.slow
 def test_who_waits_for_a_parser_sees_the_place_and_loses_no_file(
     open_page: Callable[..., AppTest], cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -135,6 +135,7 @@ class File:
         return self.data
 
 
+@pytest.mark.slow
 def test_uploads_are_taken_and_what_cannot_be_read_is_told() -> None:
     kept = Drafts()
     first = kept.take(
@@ -151,6 +152,7 @@ def test_uploads_are_taken_and_what_cannot_be_read_is_told() -> None:
     assert kept.problems == []
 
 
+@pytest.mark.slow
 def test_who_is_interrupted_while_files_are_read_may_give_them_again() -> None:
     kept = Drafts()
     files = [File("a.txt", b"One."), File("b.json", b"[" + b'"x",' * 4_900_000 + b'"x"]')]
@@ -168,6 +170,7 @@ def test_who_is_interrupted_while_files_are_read_may_give_them_again() -> None:
     assert list(kept.names().values()) == ["Pasted text", "a.txt", "b.txt"]
 
 
+@pytest.mark.slow
 def test_a_session_keeps_no_more_documents_than_its_limit() -> None:
     kept = Drafts()
     kept.take([File(f"{number}.txt", b"Text.") for number in range(MOST + 3)])
@@ -193,6 +196,7 @@ def test_the_example_has_the_length_that_is_promised() -> None:
     assert 140 <= len(EXAMPLE.split()) <= 180
 
 
+@pytest.mark.slow
 def test_the_pasted_text_can_always_be_come_back_to() -> None:
     kept = Drafts()
     kept.take([File("a.txt", b"One.")])

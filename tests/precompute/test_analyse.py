@@ -182,6 +182,7 @@ def test_the_same_inputs_give_the_same_bytes(tmp_path: Path) -> None:
     assert made[0] == made[1]
 
 
+@pytest.mark.slow
 def test_the_size_of_a_part_changes_no_figure(tmp_path: Path) -> None:
     found = []
     for size in (7, 120):
@@ -191,6 +192,7 @@ def test_the_size_of_a_part_changes_no_figure(tmp_path: Path) -> None:
     assert found[0] == pytest.approx(found[1])
 
 
+@pytest.mark.slow
 def test_a_finished_analysis_is_skipped_and_another_setting_is_not(planted: Run) -> None:
     assert not analysed(planted).skipped
     before = files(planted)

@@ -204,6 +204,7 @@ def test_counts(config: EmbedConfig, write_corpus: Write) -> None:
     assert table.to_pydict() == {"tokens": [4, 3, 202, 3], "truncated": [False, False, True, False]}
 
 
+@pytest.mark.slow
 def test_a_document_of_two_million_characters(config: EmbedConfig, write_corpus: Write) -> None:
     long = "glacier orchard " * 125_000
     source = write_corpus([{"text": long}, {"text": "loom"}], "long.jsonl")
@@ -513,6 +514,7 @@ FULL = {"part-00000.parquet": (100, 4_000), "documents.parquet": (10, 16_000)}
 """What cannot be written, with parts of so many documents, if no file may be larger than so many bytes."""
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_told_and_the_same_command_goes_on_later(
     cache: Path,
     tiny_model: Path,

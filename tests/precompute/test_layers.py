@@ -165,6 +165,7 @@ def test_the_follower_s_topics_and_documents_are_kept(made: Run) -> None:
 # The step
 
 
+@pytest.mark.slow
 def test_nothing_is_done_twice_and_other_labels_make_it_outdated(copied: Run, tmp_path: Path) -> None:
     assert swept(copied).skipped
     assert not swept(copied, again=True).skipped

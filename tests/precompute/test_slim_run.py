@@ -42,7 +42,7 @@ PAGES = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("pages/*/*/page
 PATIENCE = 90
 COMMAND = "python -m precompute all slim --source … --model … --store-dtype int8 --replace"
 
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
 
 
 @pytest.fixture(scope="module")

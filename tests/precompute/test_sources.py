@@ -106,6 +106,7 @@ def test_blank_lines_are_passed_over_in_one_go_and_counted(
     assert taken < 500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("suffix", "pack"), PACKERS.items())
 def test_how_much_was_read_is_told_where_there_are_no_rows(tmp_path: Path, suffix: str, pack: Pack) -> None:
     for name, content in (

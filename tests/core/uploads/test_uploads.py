@@ -135,6 +135,7 @@ def test_apart_gives_what_is_given_here(suffix: str) -> None:
     assert read_upload(f"a{suffix}", data) == parse_upload(f"a{suffix}", data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "data", "said"),
     [

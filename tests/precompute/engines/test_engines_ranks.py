@@ -153,6 +153,7 @@ def test_a_finished_run_is_replaced_by_all_together(
     assert not list(config.cache.glob(".building*"))
 
 
+@pytest.mark.slow
 def test_who_may_be_at_work_together(config: EmbedConfig, rank: Callable[..., embed.EmbedResult]) -> None:
     run = Run(config.cache, "run")
     rank(1, 2)

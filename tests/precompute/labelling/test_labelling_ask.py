@@ -120,6 +120,7 @@ def test_no_more_requests_are_under_way_than_allowed(answers: Answers, config_fo
     assert server.busiest == 4
 
 
+@pytest.mark.slow
 def test_retry_after_is_waited_for(answers: Answers, config_for: Callable[..., AskConfig]) -> None:
     with OpenAIServer(faults={"429": 0.5}, retry_after="1") as server:
         tally = ask(documents(8), 8, config_for(server, tries=20), answers, nothing)
@@ -344,6 +345,7 @@ def test_an_estimate_spends_nothing_and_is_not_below_what_is_spent(
     assert estimate(documents(1), config_for(server), answers).cost is None
 
 
+@pytest.mark.slow
 def test_max_cost_stops_before_it_is_passed_and_a_higher_one_goes_on(
     answers: Answers, config_for: Callable[..., AskConfig]
 ) -> None:
@@ -389,6 +391,7 @@ def test_max_cost_without_a_price_is_a_mistake(answers: Answers, config_for: Cal
     assert not server.seen
 
 
+@pytest.mark.slow
 def test_requests_a_minute_are_kept(answers: Answers, config_for: Callable[..., AskConfig]) -> None:
     with OpenAIServer() as server:
         began = time.monotonic()
