@@ -1,0 +1,54 @@
+"""A run that an older version made: it opens, it is whole, and no step of it is done again.
+
+``tests/support/older_run.tar.xz`` holds eight documents of the demo and their run, as ``all`` of commit f7e5331 made it
+with all-MiniLM-L6-v2.
+"""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from precompute.cli import main
+from tests.conftest import ROOT, page_at
+
+pytestmark = pytest.mark.slow
+STEPS = 8
+
+
+@pytest.fixture
+def older(tmp_path: Path) -> Path:
+    with tarfile.open(ROOT / "tests" / "support" / "older_run.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    return tmp_path
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_no_step_is_done_again_and_no_byte_changes(older: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cache = older / "cache"
+    before = contents(cache / "older")
+    assert main(["all", "older", "--source", str(older / "corpus.jsonl"), "--cache", str(cache)]) == 0
+    said = "".join(capsys.readouterr())
+    assert said.count("Nothing to do.") == STEPS, said
+    assert contents(cache / "older") == before
+
+
+def test_it_is_whole_and_gets_checksums_when_asked(older: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cache = ["--cache", str(older / "cache")]
+    assert main(["verify", "older", *cache]) == 0
+    assert "without checksums" in capsys.readouterr().err
+    assert main(["verify", "older", "--add-checksums", *cache]) == 0
+    assert main(["verify", "older", *cache]) == 0
+    assert "without checksums" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("page", sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("pages/*/*/page.py")))
+def test_every_page_shows_it(older: Path, page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = page_at(older / "cache", page, monkeypatch)
+    assert app.title
+    assert not app.error
