@@ -80,8 +80,8 @@ def walk(run: str) -> dict[str, Any]:
     """All pages and searches in one process: seconds of each view, milliseconds of each search, MB at the end."""
     from streamlit.testing.v1 import AppTest
 
+    from pages.shared.corpus import pairs, place, say, yardstick
     from pages.shared.data import neighbours, run_state, search
-    from pages.use.your_document.corpus import pairs, place, say, yardstick
 
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
     app.query_params["run"] = run

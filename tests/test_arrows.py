@@ -14,6 +14,7 @@ FORBIDDEN = {
     "pages": {"precompute", "app", "benchmarks", "tests"},
     "app.py": {"precompute", "benchmarks", "tests"},
 }
+SECTIONS = ("pages.explore.", "pages.understand.", "pages.use.")
 HEAVY = ("torch", "transformers", "sklearn", "datasets")
 
 
@@ -58,6 +59,18 @@ def test_no_module_loads_torch_when_it_is_imported(room: str) -> None:
     code = f"import sys; [__import__(name) for name in {modules!r}]; print([m for m in {HEAVY!r} if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+def test_pages_never_import_each_other() -> None:
+    """What two pages draw or say is in pages/shared/, which knows no page."""
+    wrong = []
+    for path in files("pages"):
+        own = ".".join(path.relative_to(PROJECT).parts[:3])
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            module = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
+            if module.startswith(SECTIONS) and ".".join(module.split(".")[:3]) != own:
+                wrong.append(f"{path.relative_to(PROJECT)}: {module}")
+    assert wrong == []
 
 
 def test_no_page_is_a_direct_child_of_pages() -> None:

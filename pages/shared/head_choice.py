@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 def parse_heads(text: str | None, heads: int) -> frozenset[int] | None:
@@ -41,3 +41,8 @@ def ranges(numbers: Iterable[int], dash: str = "-", comma: str = ",") -> str:
         else:
             runs.append([number, number])
     return comma.join(str(first) if first == last else f"{first}{dash}{last}" for first, last in runs)
+
+
+def heads_named(heads: Sequence[int]) -> str:
+    """``head 3``, ``heads 1–3, 7``."""
+    return f"head{'s' if len(heads) != 1 else ''} {ranges(heads, dash='–', comma=', ')}"

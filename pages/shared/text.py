@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Sequence
 
 # Controls, and the marks that turn or isolate the direction of all that follows them on the line.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
@@ -12,6 +13,8 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:&^=])")
 # neither eye nor screen reader meets, keeps them apart.
 _FOUND_LATER = re.compile(r"(https?|www|mailto|xmpp|:(?=[\w+-]+(?:/\w+)?:)|(?<=\w)@(?=\w))", re.IGNORECASE)
 _APART = "\u2060"
+NAME_LENGTH = 30
+"""Letters of a name on an axis."""
 
 
 def visible(text: object) -> str:
@@ -41,3 +44,19 @@ def shortened(text: str, length: int) -> str:
     if len(flat) <= length:
         return flat
     return flat[:length].rsplit(" ", 1)[0].rstrip(",;:–- ") + " …"
+
+
+def short_names(names: Sequence[str], length: int = NAME_LENGTH) -> list[str]:
+    """Escaped beginnings, all different: they are the categories of an axis."""
+    found: list[str] = []
+    for name in names:
+        short = drawn(_cut(name, length))
+        while short in found:
+            short += "\u200b"  # no width: looks the same, counts as another
+        found.append(short)
+    return found
+
+
+def _cut(name: str, length: int) -> str:
+    short = shortened(name, length)
+    return short if len(short) <= length + 2 else short[:length] + "…"  # a single word has no place to be cut at

@@ -231,7 +231,7 @@ def test_fingers_open_zoom_and_scroll(browser: Browser, address: str, columns: l
 BIG = """
 import numpy as np, pyarrow as pa, streamlit as st
 from pages.shared.components.heatmap import Look, Panel, Sheet, canvas_heat_map, read_pick
-from pages.shared.figures import ACCENT, DIVERGING, GROUND, INK
+from pages.shared.figures.template import ACCENT, DIVERGING, GROUND, INK
 
 st.set_page_config(layout="wide")
 st.title("Big")

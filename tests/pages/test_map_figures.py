@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.model.shape import ModelShape
-from pages.shared.map_figures import label_positions, small_maps_table, stage_maps_figure
+from pages.shared.figures.maps import label_positions, small_maps_table, stage_maps_figure
 
 
 def test_labels_of_points_in_one_place_stand_on_different_sides() -> None:

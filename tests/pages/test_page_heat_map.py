@@ -18,11 +18,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.analysis.heat_map import heat_map
-from pages.explore.heat_map.figures import colour_limit, ink_on, signed
 from pages.explore.heat_map.sections import columns_by
 from pages.explore.heat_map.state import linked_topics
 from pages.shared.components.heatmap import Panel, Pick, Sheet, checked_pick
-from pages.shared.figures import DIVERGING
+from pages.shared.figures.similarity import colour_limit, ink_on, signed
+from pages.shared.figures.template import DIVERGING
 from tests.conftest import app_at
 
 

@@ -26,8 +26,8 @@ from core.analysis.topics import merged_into
 from core.model.shape import ModelShape
 from core.runs.results import read_analysis, read_labels, read_similarity, read_topics
 from core.runs.run import Run
-from pages.shared.text import plain
-from pages.understand.topics.figures import confusion_figure, counts_figure, map_figure, nearest_figure, short_names
+from pages.shared.text import plain, short_names
+from pages.understand.topics.figures import confusion_figure, counts_figure, map_figure, nearest_figure
 from precompute.steps.analyse import step as analyse
 from precompute.steps.analyse.step import AnalyseConfig
 from precompute.steps.label import step as label_step

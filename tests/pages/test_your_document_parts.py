@@ -16,11 +16,12 @@ from core.analysis.document_profile import Profile, Ranks, consensus
 from core.model.attended import Attended, Piece
 from core.uploads import MAX_CHARACTERS
 from pages.shared.csv_cells import defused
+from pages.shared.figures.words import resting, runs, strongest_words, words_html
+from pages.shared.head_choice import heads_named
 from pages.use.your_document.drafts import EXAMPLE, MOST, PASTED, Drafts
 from pages.use.your_document.export import file_name
 from pages.use.your_document.figures import MOST_TOPICS, activation_figure, shown_topics
-from pages.use.your_document.sentences import consensus_sentences, heads_named, standing
-from pages.use.your_document.words_html import resting, runs, strongest_words, words_html
+from pages.use.your_document.sentences import consensus_sentences, standing
 
 TOPICS = ("rivers", "engines", "poems")
 

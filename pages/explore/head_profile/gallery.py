@@ -13,7 +13,6 @@ from core.analysis.report import Row, Tables, mean_redundancy
 from core.analysis.roles import RULES
 from core.model.slices import HEADS
 from core.model.stages import STAGES
-from pages.explore.head_profile.figures import GRID, bars
 from pages.explore.head_profile.sections import LINKED, Shown, evidence
 from pages.shared import show
 from pages.shared.attention import attention_badge, types_here
@@ -21,7 +20,8 @@ from pages.shared.beside import other_run
 from pages.shared.circular import circular_mark
 from pages.shared.data import RunState, labels, own_similarity, tables, topics
 from pages.shared.empty_states import no_labels
-from pages.shared.figure_table import cell, figure_table, interval, number
+from pages.shared.figures.table import cell, figure_table, interval, number
+from pages.shared.figures.topic_gaps import GRID, bars
 from pages.shared.glossary import why
 from pages.shared.text import plain, safe, shortened
 from pages.shared.url import choice_from_url, choice_to_url

@@ -13,7 +13,6 @@ from core.analysis.report import Row, Tables
 from core.analysis.roles import RULES, Evidence
 from core.model.slices import HEADS
 from core.retrieval.head_index import largest
-from pages.explore.head_profile.figures import GRID, MOST, gaps_figure
 from pages.shared import show
 from pages.shared.attention import evidence_of, types_here
 from pages.shared.cards import Card, cards
@@ -21,7 +20,8 @@ from pages.shared.circular import circular_mark, circular_notice
 from pages.shared.components.step_keys import step_keys
 from pages.shared.controls import choose_head
 from pages.shared.data import RunState, documents, labels, own_similarity, topics
-from pages.shared.figure_table import interval, number
+from pages.shared.figures.table import interval, number
+from pages.shared.figures.topic_gaps import GRID, MOST, gaps_figure
 from pages.shared.glossary import why
 from pages.shared.text import plain
 from pages.shared.url import choice_from_url, choice_to_url, decide

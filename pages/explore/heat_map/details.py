@@ -8,10 +8,10 @@ import streamlit as st
 
 from core.analysis.report import Row
 from core.model.stages import STAGES
-from pages.explore.heat_map.figures import similarity_figure
 from pages.explore.heat_map.state import NO_TOPIC, View, row_name
 from pages.shared.cards import Card, cards, open_card
 from pages.shared.data import RunState, documents, labels, neighbours, own_similarity, row_of, topics
+from pages.shared.figures.similarity import similarity_figure
 from pages.shared.glossary import why
 from pages.shared.kept import among, no_vectors
 from pages.shared.show import cells, figure, theme

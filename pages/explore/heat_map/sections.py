@@ -11,11 +11,11 @@ import streamlit as st
 
 from core.analysis.heat_map import HeatMap, heat_map
 from core.model.stages import STAGES
-from pages.explore.heat_map.figures import colour_limit
 from pages.explore.heat_map.state import NO_TOPIC, View, row_name
 from pages.shared.components.heatmap import Look, Panel, Pick, Sheet, canvas_heat_map, read_pick
 from pages.shared.data import RunState, documents, labels, own_similarity, topics
-from pages.shared.figures import ACCENT, DIVERGING, GROUND, INK
+from pages.shared.figures.similarity import colour_limit
+from pages.shared.figures.template import ACCENT, DIVERGING, GROUND, INK
 from pages.shared.show import downloads, theme
 from pages.shared.text import shortened
 from pages.shared.url import choice_from_url, choices_to_url, decide

@@ -14,7 +14,7 @@ from core.runs.describe import stored
 from pages.explore.overview.report import small_maps
 from pages.shared.beside import other_run
 from pages.shared.data import RunState, tables
-from pages.shared.figure_table import cell, figure_table
+from pages.shared.figures.table import cell, figure_table
 from pages.shared.sections import told
 from pages.shared.text import plain, safe
 

@@ -16,9 +16,9 @@ from pages.explore.overview.stages_drawing import stages_drawing
 from pages.shared.circular import circular_mark, circular_notice
 from pages.shared.data import RunState, preview, tables
 from pages.shared.empty_states import not_analysed, not_made, slim, some_vectors
+from pages.shared.figures.maps import small_maps_table, stage_maps_figure
 from pages.shared.findings import all_findings
 from pages.shared.glossary import why
-from pages.shared.map_figures import small_maps_table, stage_maps_figure
 from pages.shared.sections import drawn_once, told
 from pages.shared.show import figure, theme
 from pages.shared.text import safe

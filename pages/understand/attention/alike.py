@@ -11,13 +11,13 @@ from core.analysis.attention_types import MIXED, TYPES, sentence
 from core.analysis.report import Row
 from core.analysis.roles import RULES as ROLES
 from core.model.slices import HEADS
-from pages.explore.head_profile.figures import GRID
 from pages.shared import show
 from pages.shared.attention import attention_patterns, attention_rows, evidence_of, types_here
 from pages.shared.controls import choose_stage
 from pages.shared.data import tables
 from pages.shared.empty_states import no_labels, not_analysed
-from pages.shared.figure_table import figure_table
+from pages.shared.figures.table import figure_table
+from pages.shared.figures.topic_gaps import GRID
 from pages.shared.glossary import why
 from pages.shared.sections import told
 from pages.shared.text import plain, safe, shortened

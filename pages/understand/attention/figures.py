@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from core.analysis.attention_measures import FARTHEST, OFFSETS
-from pages.shared.figures import GROUND, INK, QUIET, SEQUENTIAL, SERIES, template
+from pages.shared.figures.template import GROUND, INK, QUIET, SEQUENTIAL, SERIES, template
 from pages.shared.text import drawn, safe, shortened
 
 NEAR = OFFSETS[1:-1]

@@ -11,7 +11,7 @@ from core.analysis.attention_types import sentence
 from core.analysis.report import Row
 from pages.shared import show
 from pages.shared.attention import attention_patterns, evidence_of
-from pages.shared.figure_table import figure_table, interval, number
+from pages.shared.figures.table import figure_table, interval, number
 from pages.shared.glossary import why
 from pages.shared.sections import told
 from pages.shared.text import plain, safe

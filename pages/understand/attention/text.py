@@ -12,13 +12,13 @@ from pages.shared import show
 from pages.shared.controls import choose_document
 from pages.shared.data import documents
 from pages.shared.embedding import attention_matrix
+from pages.shared.figures.words import strongest_words, words_html
 from pages.shared.glossary import why
 from pages.shared.sections import told
 from pages.shared.text import plain, shortened
 from pages.shared.url import choice_from_url, choice_to_url
 from pages.understand.attention.figures import matrix_figure
 from pages.understand.attention.sections import Shown
-from pages.use.your_document.words_html import strongest_words, words_html
 
 SOURCES = {"none": "No text", "corpus": "A document of the corpus", "own": "A text of yours"}
 _OWN, _ASKED = "text for attention", "the text whose attention was asked for"

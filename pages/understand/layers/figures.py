@@ -13,7 +13,7 @@ from core.analysis.report import Row
 from core.model.shape import ModelShape
 from core.model.slices import HEADS, RANDOM
 from pages.shared.components.layer_grid import Cell, Grid, Scale
-from pages.shared.figures import DIVERGING, INK, QUIET, SEQUENTIAL, SERIES, template
+from pages.shared.figures.template import DIVERGING, INK, QUIET, SEQUENTIAL, SERIES, template
 from pages.understand.layers.state import View
 
 _LOOK: dict[str, tuple[int, str, str]] = {

@@ -9,12 +9,12 @@ import streamlit as st
 from core.analysis.by_topic import ByTopic
 from core.analysis.layer_measures import LEAST, MEASURES, MOST
 from core.analysis.report import Row
-from pages.explore.head_profile.figures import GRID, gaps_figure
-from pages.explore.head_profile.figures import MOST as MOST_TOPICS
 from pages.shared import show
 from pages.shared.cards import Card, cards
 from pages.shared.data import RunState, documents
-from pages.shared.figure_table import interval, number
+from pages.shared.figures.table import interval, number
+from pages.shared.figures.topic_gaps import GRID, gaps_figure
+from pages.shared.figures.topic_gaps import MOST as MOST_TOPICS
 from pages.shared.glossary import why
 from pages.shared.text import plain
 from pages.understand.layers.state import Swept, View

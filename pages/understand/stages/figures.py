@@ -13,7 +13,7 @@ from core.analysis.report import Tables
 from core.model.shape import ModelShape
 from core.model.slices import HEADS, RANDOM
 from core.model.stages import STAGES
-from pages.shared.figures import INK, QUIET, SEQUENTIAL, SERIES, template
+from pages.shared.figures.template import INK, QUIET, SEQUENTIAL, SERIES, template
 
 _SERIES = (
     ("heads, by sample", HEADS, BY_SAMPLE, "circle-open", 0),

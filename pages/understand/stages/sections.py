@@ -15,9 +15,9 @@ from core.model.slices import HEADS
 from pages.shared.controls import choose_document, choose_stage
 from pages.shared.data import RunState, analysis, places, preview, tables
 from pages.shared.empty_states import not_made
+from pages.shared.figures.maps import stage_maps_figure
 from pages.shared.findings import said
 from pages.shared.glossary import why
-from pages.shared.map_figures import stage_maps_figure
 from pages.shared.sections import drawn_once, told
 from pages.shared.show import figure, theme
 from pages.understand.stages.figures import groups_figure, matrix_figure, probe_figure

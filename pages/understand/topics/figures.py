@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from pages.shared.figures import INK, QUIET, SEQUENTIAL, SERIES, template
-from pages.shared.text import drawn, shortened
+from pages.shared.figures.template import INK, QUIET, SEQUENTIAL, SERIES, template
+from pages.shared.text import drawn, short_names
 
-NAME_LENGTH = 30
 _GRID = {"light": "rgba(16,20,29,.09)", "dark": "rgba(232,230,225,.12)"}
 _ROW = 24
 """Pixels of height for a row with a name."""
@@ -33,22 +32,6 @@ class Rates:
     chance: np.ndarray
     majority: np.ndarray
     study: Sequence[float] | None = None
-
-
-def short_names(names: Sequence[str], length: int = NAME_LENGTH) -> list[str]:
-    """Escaped beginnings, all different: they are the categories of an axis."""
-    found: list[str] = []
-    for name in names:
-        short = drawn(_cut(name, length))
-        while short in found:
-            short += "\u200b"  # no width: looks the same, counts as another
-        found.append(short)
-    return found
-
-
-def _cut(name: str, length: int) -> str:
-    short = shortened(name, length)
-    return short if len(short) <= length + 2 else short[:length] + "…"  # a single word has no place to be cut at
 
 
 def rates_figure(rates: Rates, theme: str) -> go.Figure:

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from core.analysis.report import Row
 from core.retrieval.study import CHANCE
-from pages.shared.figures import DIVERGING, INK, QUIET, SEQUENTIAL, SERIES, template
+from pages.shared.figures.template import DIVERGING, INK, QUIET, SEQUENTIAL, SERIES, template
 
 _ORDERS = {
     "greedy": "the head that is missed least goes first",

@@ -11,7 +11,7 @@ from core.analysis.report import Row
 from core.retrieval.metrics import METRICS
 from core.retrieval.tasks import TASKS, TOPIC_MATCH
 from core.retrieval.ways import DEPTH
-from pages.shared.figure_table import figure_table, number
+from pages.shared.figures.table import figure_table, number
 from pages.shared.glossary import why
 from pages.shared.kept import among
 from pages.shared.sections import told

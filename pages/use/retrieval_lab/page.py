@@ -4,6 +4,7 @@ import streamlit as st
 
 from core.errors import Mistake
 from pages.shared.controls import choose_stage
+from pages.shared.corpus import say
 from pages.shared.data import RunState, row_of
 from pages.shared.empty_states import not_made, ready
 from pages.shared.problem import show_problem
@@ -15,7 +16,6 @@ from pages.use.retrieval_lab.metrics import metrics_section
 from pages.use.retrieval_lab.pruning import pruning_section, ways_section, weights_section
 from pages.use.retrieval_lab.results import results_section
 from pages.use.retrieval_lab.state import Shown
-from pages.use.your_document.corpus import say
 
 
 def lab(state: RunState) -> None:

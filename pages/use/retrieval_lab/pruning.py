@@ -8,7 +8,7 @@ import streamlit as st
 from core.analysis.report import Row
 from core.retrieval.findings import pruned_sentence, weights_sentence
 from core.retrieval.tasks import TASKS
-from pages.shared.figure_table import cell, figure_table
+from pages.shared.figures.table import cell, figure_table
 from pages.shared.glossary import why
 from pages.shared.sections import told
 from pages.shared.show import figure, theme

@@ -12,6 +12,7 @@ from core.retrieval.ways import WAYS, Heads, Ranking, Seen, rank
 from core.runs.row_lookup import RowLookup
 from pages.shared.cards import Card, cards
 from pages.shared.data import documents, row_of, vector_docs
+from pages.shared.head_choice import heads_named
 from pages.shared.kept import among
 from pages.shared.sections import told
 from pages.shared.show import figure, theme
@@ -19,7 +20,6 @@ from pages.shared.text import drawn, plain, shortened
 from pages.use.retrieval_lab.controls import asked_for
 from pages.use.retrieval_lab.figures import votes_figure
 from pages.use.retrieval_lab.state import Shown
-from pages.use.your_document.sentences import heads_named
 
 SHOWN = 10
 

@@ -9,12 +9,12 @@ import streamlit as st
 from core.analysis.document_profile import consensus, profile
 from core.retrieval.pairs import pair_cosines
 from pages.shared import show
+from pages.shared.corpus import pairs, yardstick
 from pages.shared.embedding import reading
 from pages.shared.glossary import why
 from pages.shared.kept import among
 from pages.shared.sections import told
 from pages.shared.text import plain, shortened
-from pages.use.your_document.corpus import pairs, yardstick
 from pages.use.your_document.drafts import drafts
 from pages.use.your_document.figures import pair_figure, profile_figure, shown_topics
 from pages.use.your_document.input import Chosen

@@ -9,10 +9,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.analysis.document_profile import Ranks
-from pages.explore.heat_map.figures import colour_limit
-from pages.shared.figures import ACCENT, DIVERGING, GROUND, INK, QUIET, SERIES, template
-from pages.shared.text import drawn
-from pages.understand.topics.figures import short_names
+from pages.shared.figures.similarity import colour_limit
+from pages.shared.figures.template import ACCENT, DIVERGING, GROUND, INK, QUIET, SERIES, template
+from pages.shared.text import drawn, short_names
 
 MOST_TOPICS = 40
 """Rows of a heat map; more could not be read."""

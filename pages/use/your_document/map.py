@@ -9,13 +9,13 @@ import streamlit as st
 
 from core.retrieval.head_index import largest
 from pages.shared import show
+from pages.shared.corpus import place
 from pages.shared.data import head_index, places, preview, vector_docs
 from pages.shared.empty_states import not_made
-from pages.shared.figures import INK, SERIES
+from pages.shared.figures.maps import axis_names, stage_maps_figure
+from pages.shared.figures.template import INK, SERIES
 from pages.shared.kept import among
-from pages.shared.map_figures import axis_names, stage_maps_figure
 from pages.shared.sections import told
-from pages.use.your_document.corpus import place
 from pages.use.your_document.state import NEIGHBOURS, Shown
 
 

@@ -8,16 +8,17 @@ import streamlit as st
 
 from core.analysis.document_profile import Ranks, profile
 from pages.shared import show
+from pages.shared.corpus import MOST_COMPARED, yardstick
 from pages.shared.empty_states import not_analysed
-from pages.shared.figure_table import figure_table, number
+from pages.shared.figures.table import figure_table, number
 from pages.shared.glossary import why
+from pages.shared.head_choice import heads_named
 from pages.shared.kept import among
 from pages.shared.sections import told
 from pages.shared.text import plain, safe, shortened
 from pages.shared.url import choice_from_url, choice_to_url
-from pages.use.your_document.corpus import MOST_COMPARED, yardstick
 from pages.use.your_document.figures import activation_figure, along_figure, profile_figure, shown_topics
-from pages.use.your_document.sentences import consensus_sentences, heads_named, voters
+from pages.use.your_document.sentences import consensus_sentences, voters
 from pages.use.your_document.state import MEASURES, Shown, row_name
 
 _LINES = 8

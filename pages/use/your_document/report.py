@@ -7,15 +7,16 @@ import numpy as np
 from core.model.attended import Attended
 from core.model.stages import STAGES
 from core.runs.row_lookup import RowLookup
-from pages.explore.heat_map.figures import colour_limit, ink_on
 from pages.shared.data import documents
-from pages.shared.figures import DIVERGING
+from pages.shared.figures.similarity import colour_limit, ink_on
+from pages.shared.figures.template import DIVERGING
+from pages.shared.figures.words import words_html
+from pages.shared.head_choice import heads_named
 from pages.shared.kept import among
 from pages.shared.text import safe, shortened
 from pages.use.your_document.figures import shown_topics
-from pages.use.your_document.sentences import consensus_sentences, heads_named
+from pages.use.your_document.sentences import consensus_sentences
 from pages.use.your_document.state import NEIGHBOURS, Shown, row_name
-from pages.use.your_document.words_html import words_html
 
 _STYLE = """
 body { font: 15px/1.5 Inter, "Segoe UI", "Helvetica Neue", "Noto Sans", sans-serif; color: #10141D;

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from core.analysis.document_profile import Consensus, Profile
-from pages.shared.head_choice import ranges
+from pages.shared.head_choice import heads_named
 from pages.shared.text import shortened
 
 _NAME = 60
@@ -47,11 +47,6 @@ def consensus_sentences(found: Profile, votes: Consensus, topics: Sequence[str])
 def voters(votes: Consensus, topic: int) -> list[int]:
     """Heads, from 1, that vote for a topic."""
     return [int(head) + 1 for head in np.flatnonzero(votes.choices == topic)]
-
-
-def heads_named(heads: Sequence[int]) -> str:
-    """``head 3``, ``heads 1–3, 7``."""
-    return f"head{'s' if len(heads) != 1 else ''} {ranges(heads, dash='–', comma=', ')}"
 
 
 def standing(percentile: float) -> str:

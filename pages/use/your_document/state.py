@@ -10,9 +10,9 @@ import numpy as np
 from core.analysis.document_profile import Consensus, Profile, consensus, profile
 from core.retrieval.head_index import NearestByHead, nearest_by_head
 from core.retrieval.votes import DEPTH, Ballot, vote
+from pages.shared.corpus import say, yardstick
 from pages.shared.data import RunState, head_index, topics, vector_docs
 from pages.shared.embedding import Reading
-from pages.use.your_document.corpus import say, yardstick
 
 NEIGHBOURS = 6
 MEASURES: dict[str, str] = {"percentile": "Percentile", "cosine": "Raw cosine"}

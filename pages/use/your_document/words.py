@@ -5,10 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.shared.embedding import attended
+from pages.shared.figures.words import resting, strongest_words, words_html
 from pages.shared.sections import told
 from pages.shared.text import plain
 from pages.use.your_document.state import Shown
-from pages.use.your_document.words_html import resting, strongest_words, words_html
 
 _FROM = {
     "mean": "averaged over all tokens, for all of them are pooled",

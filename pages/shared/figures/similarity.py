@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.model.stages import STAGES
-from pages.shared.figures import ACCENT, DIVERGING, template
+from pages.shared.figures.template import ACCENT, DIVERGING, template
 
 
 def colour_limit(values: np.ndarray) -> float:

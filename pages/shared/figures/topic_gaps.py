@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.analysis.by_topic import ByTopic
-from pages.shared.figures import DIVERGING, GROUND, INK, template
+from pages.shared.figures.template import DIVERGING, GROUND, INK, template
 from pages.shared.text import drawn, safe, shortened
 
 MOST = 30

@@ -1,0 +1,1 @@
+"""Figures that several pages draw: arrays in, Plotly figures or HTML out, nothing of Streamlit."""
