@@ -12,7 +12,8 @@ import sys
 import time
 from pathlib import Path
 
-LOOP = "while True: pass"
+LOOP = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: pass"
+"""Ends with whoever started it, however that ends."""
 
 
 def main() -> int:
