@@ -70,7 +70,7 @@ class S3Server:
         with contextlib.suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
-        for connection in self._connections:
+        for connection in list(self._connections):
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
@@ -98,8 +98,18 @@ class S3Server:
                 client, _ = listening.accept()
                 self._connections.append(client)
                 server = socket.create_connection(("127.0.0.1", self._port))
-                threading.Thread(target=self._pass, args=(client, server, True), daemon=True).start()
-                threading.Thread(target=self._pass, args=(server, client, False), daemon=True).start()
+                threading.Thread(target=self._relay, args=(client, server), daemon=True).start()
+
+    def _relay(self, client: socket.socket, server: socket.socket) -> None:
+        """Both ways, until one of them ends; a process that has thousands of requests has no file left open by them."""
+        back = threading.Thread(target=self._pass, args=(server, client, False), daemon=True)
+        back.start()
+        self._pass(client, server, True)
+        back.join()
+        for each in (client, server):
+            each.close()
+        with contextlib.suppress(ValueError):
+            self._connections.remove(client)
 
     def _pass(self, source: socket.socket, target: socket.socket, counted: bool) -> None:
         with contextlib.suppress(OSError):
