@@ -82,7 +82,10 @@ def layer_figures(
         return LayerFigures(figures, similarities)
     mine = labels[known]
     figures["topic_match"] = _topic_matches({key: one[known] for key, one in values.items()}, mine, seed)
-    both = {slicing: profiles(own(values[slicing][known], mine), mine, len(topics), seed) for slicing in SLICINGS}
+    both = {
+        slicing: profiles(own(one[known], mine), mine, len(topics), seed, one.mean(axis=0))
+        for slicing, one in values.items()
+    }
     selectivity = _selectivity(both)
     if selectivity is not None:
         figures["selectivity"] = selectivity

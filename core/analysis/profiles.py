@@ -47,11 +47,18 @@ class Profiles:
     """The largest deviation from the median."""
 
 
-def profiles(own: np.ndarray, labels: np.ndarray, topics: int, seed: int = 0) -> Profiles:
-    """From ``own[doc, 1 + head]``, similarities to the own topic, and ``labels[doc]`` of the labelled documents."""
+def profiles(
+    own: np.ndarray, labels: np.ndarray, topics: int, seed: int = 0, topic_means: np.ndarray | None = None
+) -> Profiles:
+    """From ``own[doc, 1 + head]``, similarities to the own topic, and ``labels[doc]`` of the labelled documents.
+
+    ``topic_means[1 + head, topic]`` is each topic's mean similarity over all documents. It is subtracted before topics
+    are compared with each other: a name that is near every text does not make its documents stand out.
+    """
     own = own.astype(np.float32, copy=False)
     counts = np.bincount(labels, minlength=topics)
-    gaps = _gaps(own, labels, counts)
+    above = own if topic_means is None else minus_topic_means(own, topic_means, labels)
+    gaps = _gaps(above, labels, counts)
     order = np.argsort(-gaps, axis=0, kind="stable")
     rows = np.arange(own.shape[1])
     found = np.isfinite(gaps).any(axis=0)
@@ -62,17 +69,37 @@ def profiles(own: np.ndarray, labels: np.ndarray, topics: int, seed: int = 0) ->
         spread=own.std(axis=0),
         low_percentile=np.percentile(own, 5, axis=0),
         positive=(own > 0).mean(axis=0),
-        explained=_explained(own, labels, counts),
+        explained=_explained(above, labels, counts),
         explained_by_chance=_by_chance(len(own), int((counts > 0).sum())),
-        selectivity=_selectivity(own, labels, counts, seed),
+        selectivity=_selectivity(above, labels, counts, seed),
         topic=topic,
         gap=np.where(found, gaps[order[0], rows], np.nan),
         next_gap=_second(gaps, order),
-        auc=Auc.stacked([auc(own[:, row], labels == topic[row]) for row in rows]),
+        auc=Auc.stacked([auc(above[:, row], labels == topic[row]) for row in rows]),
         alignment=_alignment(own, labels, seed),
-        sparsity=_sparsity(deviation),
+        sparsity=sparsity(deviation),
         farthest=deviation.max(axis=0),
     )
+
+
+def minus_topic_means(own: np.ndarray, topic_means: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """``own[doc, row]`` less the mean similarity, over all documents, to each document's topic."""
+    return np.asarray(own - topic_means.T[labels].astype(np.float32))
+
+
+def selectivity(above: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """``[row]``: how much of the variance of ``minus_topic_means`` topics explain beyond chance; no interval."""
+    counts = np.bincount(labels)
+    present = int((counts > 0).sum())
+    if len(above) <= present:
+        return np.full(above.shape[1], np.nan)
+    varies = above.var(axis=0) > _LEAST_VARIANCE
+    return np.where(varies, _adjusted(_explained(above, labels, counts), len(above), present), 0)
+
+
+def correlation_with_full(own: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """``[row]``: Spearman's correlation with row 0, of ranks taken within each topic and pooled; no interval."""
+    return _correlation(_rank_products(own, labels).sum(axis=0, dtype=np.float64))
 
 
 def _gaps(own: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -155,7 +182,16 @@ def _drawn(
 
 
 def _alignment(own: np.ndarray, labels: np.ndarray, seed: int) -> Interval:
-    """Spearman's correlation with row 0, of ranks taken within each topic and pooled over topics."""
+    """``correlation_with_full`` with its interval over resampled documents."""
+    products = _rank_products(own, labels)
+    some = folded(products, groups_of(len(products), seed))
+    drawn = np.concatenate([_correlation(times @ some) for times in resamples(len(some), seed=seed)])
+    low, high = np.percentile(drawn, [2.5, 97.5], axis=0)
+    return Interval(_correlation(products.sum(axis=0, dtype=np.float64)), low, high)
+
+
+def _rank_products(own: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """``[doc, 2 * row]``: each row's centred rank within the topic times row 0's, then its square."""
     from scipy.stats import rankdata
 
     ranked = np.zeros_like(own)
@@ -163,21 +199,19 @@ def _alignment(own: np.ndarray, labels: np.ndarray, seed: int) -> Interval:
         docs = np.flatnonzero(labels == topic)
         ranks = rankdata(own[docs], axis=0)
         ranked[docs] = (ranks - ranks.mean(axis=0)) / len(docs)
-    products = np.concatenate([ranked * ranked[:, :1], ranked**2], axis=1).astype(np.float32)
-    rows = own.shape[1]
-
-    def correlation(sums: np.ndarray) -> np.ndarray:
-        together, square = sums[..., :rows], sums[..., rows:]
-        scale = np.sqrt(np.maximum(square * square[..., :1], 0))
-        return np.divide(together, scale, out=np.zeros_like(together), where=scale > 0)
-
-    some = folded(products, groups_of(len(products), seed))
-    drawn = np.concatenate([correlation(times @ some) for times in resamples(len(some), seed=seed)])
-    low, high = np.percentile(drawn, [2.5, 97.5], axis=0)
-    return Interval(correlation(products.sum(axis=0, dtype=np.float64)), low, high)
+    return np.concatenate([ranked * ranked[:, :1], ranked**2], axis=1).astype(np.float32)
 
 
-def _sparsity(deviation: np.ndarray) -> np.ndarray:
+def _correlation(sums: np.ndarray) -> np.ndarray:
+    """``[…, row]`` from sums of ``_rank_products`` over documents."""
+    rows = sums.shape[-1] // 2
+    together, square = sums[..., :rows], sums[..., rows:]
+    scale = np.sqrt(np.maximum(square * square[..., :1], 0))
+    return np.divide(together, scale, out=np.zeros_like(together), where=scale > 0)
+
+
+def sparsity(deviation: np.ndarray) -> np.ndarray:
+    """``[row]``: the share of all squared ``deviation[doc, row]`` that the farthest documents have."""
     few = max(1, round(FEW * len(deviation)))
     squares = np.sort(deviation.astype(np.float64) ** 2, axis=0)[::-1]
     total = squares.sum(axis=0)

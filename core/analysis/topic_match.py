@@ -46,6 +46,18 @@ def ranks(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return (1 + above + equal / 2).astype(np.float32)
 
 
+def nearest_is_own(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """``[doc, method]``: 1 where the labelled topic is the nearest; topics that are equally near share the hit.
+
+    NaN where the labelled topic has no similarity (-inf): it is no reference.
+    """
+    mine = np.take_along_axis(values, labels[:, None, None], axis=2)
+    equal = (values == mine).sum(axis=2)
+    hits = np.where((values > mine).any(axis=2), 0.0, 1.0 / np.maximum(equal, 1)).astype(np.float32)
+    hits[~np.isfinite(mine[:, :, 0])] = np.nan
+    return hits
+
+
 def topic_match(found: np.ndarray, labels: np.ndarray, topics: int, seed: int = 0) -> TopicMatch:
     """From ``ranks`` of the labelled documents, ``found[doc, method]``, and their ``labels[doc]``."""
     docs, methods = found.shape

@@ -65,6 +65,15 @@ class EmbedderConfig:
 
 
 @dataclass(frozen=True)
+class Untrained:
+    """Asks for random weights instead of the model's own."""
+
+    seed: int
+    check: Callable[[int, str], None]
+    """Given the number of parameters and the device before anything is allocated; may refuse."""
+
+
+@dataclass(frozen=True)
 class ModelInfo:
     """What the manifest records about the model: enough to embed another document in just the same way."""
 
@@ -129,14 +138,19 @@ class Embedder:
         self._turn = threading.Lock()
 
     @classmethod
-    def load(cls, config: EmbedderConfig | None = None, files: ModelFiles | None = None) -> Embedder:
-        """Loads a model; ``files`` are its files where they have been located already."""
+    def load(
+        cls, config: EmbedderConfig | None = None, files: ModelFiles | None = None, untrained: Untrained | None = None
+    ) -> Embedder:
+        """Loads a model; ``files`` are its files where they have been located already.
+
+        With ``untrained``, its weights are random ones and everything else is the same.
+        """
         config = config or EmbedderConfig()
         files = files or config.locate()
         card = read_model_card(files.folder, config.pooling)
         device = choose_device(config.device)
         dtype = choose_precision(config.dtype, device)
-        model, tokenizer = _load(files.folder, files.name, device, dtype, config.trusted)
+        model, tokenizer = _load(files.folder, files.name, device, dtype, config.trusted, untrained)
         extractor = HeadExtractor(model)
         preset = files.preset or Preset(hub=None, licence="")
         pooling = check_pooling(
@@ -272,14 +286,26 @@ class Embedder:
         )
 
 
-def _load(folder: Path, name: str, device: torch.device, dtype: torch.dtype, trusted: bool) -> tuple[Any, Any]:
-    from transformers import AutoModel, AutoTokenizer
+def _load(
+    folder: Path, name: str, device: torch.device, dtype: torch.dtype, trusted: bool, untrained: Untrained | None
+) -> tuple[Any, Any]:
+    import torch
+    from transformers import AutoConfig, AutoModel, AutoTokenizer
 
     try:
         if not trusted:  # whoever runs a model's own code believes its configuration, too
             check_sizes(folder, name)
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=trusted)
-        model = AutoModel.from_pretrained(folder, dtype=dtype, trust_remote_code=trusted)
+        if untrained is None:
+            model = AutoModel.from_pretrained(folder, dtype=dtype, trust_remote_code=trusted)
+        else:
+            config = AutoConfig.from_pretrained(folder, trust_remote_code=trusted)
+            with torch.device("meta"):
+                laid_out = AutoModel.from_config(config, trust_remote_code=trusted)
+            untrained.check(sum(parameter.numel() for parameter in laid_out.parameters()), device.type)
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(untrained.seed)
+                model = AutoModel.from_config(config, dtype=dtype, trust_remote_code=trusted)
         return model.to(device).eval(), tokenizer
     except Mistake:
         raise

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.errors import Mistake
-from core.model.embedder import Embedder, EmbedderConfig
+from core.model.embedder import Embedder, EmbedderConfig, Untrained
 from core.model.locate import ModelFiles, default_models_dir, is_folder_name, is_hub_name, locate_for_run
 from core.model.presets import PRESETS
 from core.runs.manifest import Manifest
@@ -24,8 +24,11 @@ class Whereabouts:
     """Whether it may be downloaded. The app does not: a click on a page is no leave to fetch gigabytes."""
 
 
-def run_model(manifest: Manifest, where: Whereabouts | None = None) -> Embedder:
-    """The model that made a run's vectors, with the run's layer, pooling, prompts and length; others are refused."""
+def run_model(manifest: Manifest, where: Whereabouts | None = None, untrained: Untrained | None = None) -> Embedder:
+    """The model that made a run's vectors, with the run's layer, pooling, prompts and length; others are refused.
+
+    With ``untrained``, the same architecture with random weights.
+    """
     where = where or Whereabouts()
     config, record = _config(manifest, where), manifest.model
     files = _files(config, where, str(record["name"]))
@@ -37,7 +40,7 @@ def run_model(manifest: Manifest, where: Whereabouts | None = None) -> Embedder:
             else f"The model '{record['name']}' on this machine is not the one that made this run's vectors: its "
             f"weights differ. Put the right one there ({make_available(str(record['name']))})."
         )
-    return Embedder.load(config, files)
+    return Embedder.load(config, files, untrained)
 
 
 def make_available(name: str) -> str:

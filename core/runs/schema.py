@@ -172,6 +172,71 @@ ANALYSIS: dict[str, pa.Schema] = {
             pa.field("margin", pa.float32(), nullable=False),
         ]
     ),
+    # Each method's rate less the full embedding's, paired by document.
+    "topic_match_differences": pa.schema(
+        [
+            _STAGE,
+            _SLICING,
+            pa.field("method", pa.string(), nullable=False),
+            pa.field("head", pa.int16()),
+            pa.field("within", pa.int8(), nullable=False),
+            *_figures("difference", "low", "high"),
+        ]
+    ),
+    # Topic match by examples: head 0 is the full embedding. Only topics with enough documents are references.
+    "example_match": pa.schema(
+        [
+            _STAGE,
+            _HEAD,
+            *_figures("rate", "low", "high", "chance"),
+            pa.field("documents", pa.int32(), nullable=False),
+            pa.field("topics", pa.int16(), nullable=False),
+        ]
+    ),
+    # A topic's reference by examples: the sum of its centred documents. Without a topic: the mean of all documents.
+    "examples": pa.schema(
+        [
+            _STAGE,
+            pa.field("topic", pa.string()),
+            pa.field("documents", pa.int32(), nullable=False),
+            pa.field("vector", pa.list_(pa.field("element", pa.float32())), nullable=False),
+        ]
+    ),
+    # Where each head lies among random slices of the same size.
+    "null": pa.schema(
+        [
+            _STAGE,
+            pa.field("measure", pa.string(), nullable=False),
+            _HEAD,
+            *_figures("value", "percentile", "p", "p_adjusted"),
+            pa.field("verdict", pa.string(), nullable=False),
+        ]
+    ),
+    # All heads of a stage together against random slices; see core/analysis/null.py.
+    "null_summary": pa.schema(
+        [
+            _STAGE,
+            pa.field("measure", pa.string(), nullable=False),
+            pa.field("slicings", pa.int32(), nullable=False),
+            pa.field("documents", pa.int32(), nullable=False),
+            *_figures("heads", "slices", "slices_sd", "slices_low", "slices_high", "slices_least", "slices_most"),
+            *_figures("spread", "slices_spread", "slices_spread_high", "spread_p"),
+            *_figures("largest_slice", "largest_slice_high", "largest_p"),
+            pa.field("best_head", pa.int16()),
+            *_figures("best", "best_slice", "best_slice_high", "best_p"),
+            *_figures("difference", "difference_low", "difference_high"),
+        ]
+    ),
+    # The same architecture with random weights: head 0 is the mean over its heads.
+    "untrained": pa.schema(
+        [
+            _STAGE,
+            pa.field("measure", pa.string(), nullable=False),
+            _HEAD,
+            *_figures("value", "p_adjusted", "spread", "spread_p", "difference", "difference_low", "difference_high"),
+            pa.field("documents", pa.int32(), nullable=False),
+        ]
+    ),
     # Head 0: the accuracy over all heads; a head: its recall.
     "probe": pa.schema(
         [
@@ -413,6 +478,12 @@ MADE_BY: dict[str, tuple[str, ...]] = {
         "groups",
         "control",
         "topic_similarity",
+        "topic_match_differences",
+        "example_match",
+        "examples",
+        "null",
+        "null_summary",
+        "untrained",
     ),
     "project": ("maps",),
     "retrieve": (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from core.analysis.topics import original
-from core.model.embedder import Embedder
+from core.model.embedder import Embedder, Untrained
 from core.model.same_model import Whereabouts, run_model
 from core.runs.manifest import Manifest
 from core.runs.run import Run, digest_of
@@ -29,6 +29,10 @@ class TopicModel(Whereabouts):
     def load(self, manifest: Manifest) -> Embedder:
         """The run's model with the run's settings; other weights are refused."""
         return run_model(manifest, self)
+
+    def untrained(self, manifest: Manifest, seed: int, check: Callable[[int, str], None]) -> Embedder:
+        """The same architecture and tokenizer with random weights; ``check`` may refuse its parameters on a device."""
+        return run_model(manifest, self, Untrained(seed, check))
 
 
 @dataclass(frozen=True)

@@ -10,17 +10,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.analysis.auc import Histograms
+from core.analysis.examples import Examples
 from core.analysis.probe import SPLITS, Samples, probe
 from core.analysis.redundancy import Moments
 from core.analysis.similarity import own, pooled, refuse_not_finite, similarity
-from core.analysis.topic_match import Mismatches, mismatches, ranks
+from core.analysis.topic_match import Mismatches, mismatches, nearest_is_own, ranks
 from core.model.shape import ModelShape
 from core.model.slices import HEADS, SLICINGS, cut
 from core.runs.files import replacing
 from core.runs.run import Run
 from core.runs.schema import DIGEST, similarity_schema
 from precompute.job.step import Rows
-from precompute.steps.analyse import tables
+from precompute.steps.analyse import null_tables, tables
+from precompute.steps.analyse.untrained import UntrainedTwin
 
 _CHUNK = 1_000
 """Documents that are worked on at a time, however large a part is."""
@@ -41,8 +43,26 @@ class StageInputs:
     centre: bool
     samples: Samples | None
     """What the probe sees; None where there are too few documents or heads for one."""
+    compared: np.ndarray
+    """Documents on which heads are compared with random slices, in random order; see null_tables.choose_documents."""
+    untrained: UntrainedTwin | None
     seed: int
     digest: str
+
+
+@dataclass(frozen=True)
+class CorpusSums:
+    """What the first pass collects: the mean over all documents, and each topic's examples."""
+
+    mean: np.ndarray
+    """``[width]``."""
+    topics: np.ndarray
+    """``[topic, width]``: sums of centred documents."""
+    documents: np.ndarray
+    """``[topic]``: how many they are."""
+
+    def examples(self, heads: int) -> Examples:
+        return Examples(self.topics.reshape(len(self.topics), heads, -1).astype(np.float32), self.documents)
 
 
 @dataclass
@@ -56,6 +76,8 @@ class SliceSums:
     """``[doc, method]`` of labelled documents: the full embedding, the heads, the poolings."""
     own: list[np.ndarray] = field(default_factory=list)
     """``[doc, 1 + head]`` of labelled documents."""
+    similarity: np.ndarray | float = 0.0
+    """``[1 + head, topic]``: sums over all documents."""
 
 
 @dataclass(frozen=True)
@@ -67,15 +89,26 @@ class StageSums:
     activation: np.ndarray
     """``[2, 1 + head]``: sums over documents of the norm and of its square."""
     mismatches: list[Mismatches]
+    compared: np.ndarray
+    """``[doc, width]``: the vectors of ``StageInputs.compared``, in that order."""
+    example_hits: list[np.ndarray]
+    """``[doc, 1 + head]`` of labelled documents whose topic has enough examples."""
 
 
 def analyse_stage(run: Run, inputs: StageInputs, tell: Tell) -> dict[str, Rows]:
     """The rows of every table of one stage; its similarities are written on the way."""
-    samples = inputs.samples
-    mean = _mean(run, inputs, tell)
-    sums = _collect(run, inputs, mean, tell)
+    samples, docs = inputs.samples, len(inputs.labels)
+    corpus = _corpus_sums(run, inputs, tell)
+    sums = _collect(run, inputs, corpus, tell)
+    tell(0.3, "heads against random slices")
+    compared = null_tables.compare(
+        inputs, sums.compared, corpus.mean, lambda share: tell(0.3 + 0.2 * share, "heads against random slices")
+    )
     tell(0.5, "head × head redundancy")
     found = {
+        **compared,
+        "example_match": tables.example_match(inputs.stage, sums.example_hits, corpus.examples(1)),
+        "examples": tables.examples(inputs.stage, inputs.topics, corpus.mean, corpus.topics, corpus.documents, docs),
         **tables.redundancy(inputs.stage, sums.moments.redundancy(), inputs.shape, inputs.seed),
         "topic_similarity": tables.topic_similarity(inputs.stage, inputs.topics, inputs.topic_vectors),
         "mismatches": tables.mismatches(inputs.stage, inputs.topics, sums.mismatches),
@@ -83,6 +116,7 @@ def analyse_stage(run: Run, inputs: StageInputs, tell: Tell) -> dict[str, Rows]:
     labelled = inputs.labels[inputs.labels >= 0]
     control = tables.Control(inputs.stage)
     match: Rows = {}
+    differences: Rows = {}
     profile_rows: Rows = {}
     probe_rows: Rows = {}
     confusion_rows: Rows = {}
@@ -92,6 +126,7 @@ def analyse_stage(run: Run, inputs: StageInputs, tell: Tell) -> dict[str, Rows]:
         if len(labelled):
             match_of = tables.topic_match(part.ranks, labelled, len(inputs.topics), inputs.seed)
             tables.add_topic_match(match, inputs.stage, slicing, match_of)
+            tables.add_differences(differences, inputs.stage, slicing, part.ranks, inputs.seed)
             control.topic_match(slicing, match_of, part.ranks)
         if samples is not None:
             for turn, split in enumerate(SPLITS):
@@ -103,7 +138,7 @@ def analyse_stage(run: Run, inputs: StageInputs, tell: Tell) -> dict[str, Rows]:
     tell(0.95, "head profiles")
     for slicing in reversed(SLICINGS):
         part = sums.slices[slicing]
-        profile_of = tables.profile(part.own, labelled, len(inputs.topics), inputs.seed)
+        profile_of = tables.profile(part.own, labelled, len(inputs.topics), inputs.seed, part.similarity / docs)
         control.profile(slicing, profile_of)
         tables.add_profiles(
             profile_rows,
@@ -117,6 +152,7 @@ def analyse_stage(run: Run, inputs: StageInputs, tell: Tell) -> dict[str, Rows]:
     return {
         **found,
         "topic_match": match,
+        "topic_match_differences": differences,
         "probe": probe_rows,
         "confusion": confusion_rows,
         "profiles": profile_rows,
@@ -133,17 +169,25 @@ def _chunks(run: Run, stage: int) -> Iterator[tuple[int, np.ndarray]]:
         first += len(part)
 
 
-def _mean(run: Run, inputs: StageInputs, tell: Tell) -> np.ndarray:
-    """Over all documents, ``[width]``; refuses vectors that are not finite."""
-    total, docs = np.zeros(inputs.topic_vectors.shape[1]), len(inputs.labels)
+def _corpus_sums(run: Run, inputs: StageInputs, tell: Tell) -> CorpusSums:
+    """Over all documents; refuses vectors that are not finite."""
+    topics, docs = len(inputs.topics), len(inputs.labels)
+    total = np.zeros((topics, inputs.topic_vectors.shape[1]))
+    everything = np.zeros(total.shape[1])
     for first, rows in _chunks(run, inputs.stage):
         refuse_not_finite(rows, inputs.shape.heads, inputs.stage, first, run.rebuild)
-        total += rows.sum(axis=0, dtype=np.float64)
+        everything += rows.sum(axis=0, dtype=np.float64)
+        labels = inputs.labels[first : first + len(rows)]
+        member = np.arange(topics)[:, None] == labels
+        total += member.astype(np.float32) @ rows
         tell(0.1 * (first + len(rows)) / docs, "checking the vectors")
-    return total / docs
+    mean = everything / docs
+    counts = np.bincount(inputs.labels[inputs.labels >= 0], minlength=topics)
+    return CorpusSums(mean, total - counts[:, None] * mean, counts)
 
 
-def _collect(run: Run, inputs: StageInputs, mean: np.ndarray, tell: Tell) -> StageSums:
+def _collect(run: Run, inputs: StageInputs, corpus: CorpusSums, tell: Tell) -> StageSums:
+    mean = corpus.mean
     heads, topics, samples = inputs.shape.heads, len(inputs.topics), inputs.samples
     dim = inputs.topic_vectors.shape[1] // heads
     sums = StageSums(
@@ -154,7 +198,11 @@ def _collect(run: Run, inputs: StageInputs, mean: np.ndarray, tell: Tell) -> Sta
         moments=Moments(mean, heads),
         activation=np.zeros((2, 1 + heads)),
         mismatches=[],
+        compared=np.empty((len(inputs.compared), len(mean)), dtype=np.float32),
+        example_hits=[],
     )
+    centre, by_head, as_one = mean.astype(np.float32), corpus.examples(heads), corpus.examples(1)
+    place = np.argsort(inputs.compared, kind="stable")
     shift = mean.astype(np.float32) if inputs.centre else np.float32(0)
     topic_slices = {slicing: cut(inputs.topic_vectors - shift, heads, slicing) for slicing in SLICINGS}
     schema = similarity_schema(1 + heads, topics)
@@ -173,6 +221,9 @@ def _collect(run: Run, inputs: StageInputs, mean: np.ndarray, tell: Tell) -> Sta
             docs = np.arange(first, first + len(rows), dtype=np.int32)
             labels = inputs.labels[first : first + len(rows)]
             sums.moments.add(rows, first)
+            here = slice(*np.searchsorted(inputs.compared[place], [first, first + len(rows)]))
+            sums.compared[place[here]] = rows[inputs.compared[place[here]] - first]
+            sums.example_hits.append(_example_hits(rows - centre, labels, heads, by_head, as_one))
             norms = np.linalg.norm(rows.reshape(len(rows), heads, dim).astype(np.float64), axis=2)
             norms = np.concatenate([np.sqrt((norms**2).sum(axis=1, keepdims=True)), norms], axis=1)
             sums.activation[:] += norms.sum(axis=0), (norms**2).sum(axis=0)
@@ -186,7 +237,7 @@ def _collect(run: Run, inputs: StageInputs, mean: np.ndarray, tell: Tell) -> Sta
                     sums.mismatches.append(
                         Mismatches(first + wrong.docs, wrong.label, wrong.nearest, wrong.rank, wrong.margin)
                     )
-            tell(0.1 + 0.4 * (first + len(rows)) / len(inputs.labels), "similarity to topics")
+            tell(0.1 + 0.2 * (first + len(rows)) / len(inputs.labels), "similarity to topics")
     return sums
 
 
@@ -208,6 +259,7 @@ def _slice(
         sums.samples[chosen] = cut(rows, heads, slicing)[samples.docs[chosen] - first, samples.heads[chosen]]
     docs = cut(rows - shift, heads, slicing)
     values = similarity(docs, topics)
+    sums.similarity = sums.similarity + values.sum(axis=0, dtype=np.float64)
     known = labels >= 0
     if known.any():
         methods = np.concatenate([values, pooled(docs, topics, values)], axis=1)[known]
@@ -215,6 +267,17 @@ def _slice(
         sums.own.append(own(values[known], labels[known]))
         sums.histograms.add(values[known], labels[known])
     return values
+
+
+def _example_hits(
+    centred: np.ndarray, labels: np.ndarray, heads: int, by_head: Examples, as_one: Examples
+) -> np.ndarray:
+    """``[doc, 1 + head]`` of the documents whose topic has enough examples: whether it is the nearest one."""
+    chosen = np.flatnonzero((labels >= 0) & np.append(by_head.usable, False)[labels])
+    rows, mine = centred[chosen], labels[chosen]
+    full = as_one.similarity(rows.reshape(len(rows), 1, -1), mine)
+    each = by_head.similarity(rows.reshape(len(rows), heads, -1), mine)
+    return nearest_is_own(np.concatenate([full, each], axis=1), mine)
 
 
 def _similarity_rows(docs: np.ndarray, values: np.ndarray, schema: pa.Schema) -> pa.Table:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from core.analysis.bootstrap import Interval, means
+from core.analysis.bootstrap import Interval, means, shares
+from core.analysis.examples import Examples
 from core.analysis.merging import topic_similarity as topic_cosines
 from core.analysis.probe import Probe
 from core.analysis.profiles import Profiles, profiles
@@ -47,6 +48,63 @@ def add_topic_match(rows: Rows, stage: int, slicing: str, found: TopicMatch) -> 
                 majority=found.majority[k],
                 documents=found.docs,
             )
+
+
+def add_differences(rows: Rows, stage: int, slicing: str, found: list[np.ndarray], seed: int) -> None:
+    """Every method's hits less the full embedding's, document by document."""
+    ranks = np.concatenate(found)
+    heads = ranks.shape[1] - 1 - len(POOLINGS)
+    methods = [*(("head", head) for head in range(1, heads + 1)), *((name, None) for name in POOLINGS)]
+    for within in WITHIN:
+        hits = (ranks <= within).astype(np.float32)
+        paired = means(hits[:, 1:] - hits[:, :1], seed)
+        for column, (method, head) in enumerate(methods):
+            add(
+                rows,
+                stage=stage,
+                slicing=slicing,
+                method=method,
+                head=head,
+                within=within,
+                difference=paired.value[column],
+                low=paired.low[column],
+                high=paired.high[column],
+            )
+
+
+def example_match(stage: int, found: list[np.ndarray], examples: Examples) -> Rows:
+    """Topic match by examples; empty where no topic has enough of them."""
+    rows: Rows = {}
+    hits, topics = np.concatenate(found), int(examples.usable.sum())
+    if not len(hits) or topics < 2:
+        return rows
+    rate = shares(hits)
+    for head in range(hits.shape[1]):
+        add(
+            rows,
+            stage=stage,
+            head=head,
+            rate=rate.value[head],
+            low=rate.low[head],
+            high=rate.high[head],
+            chance=1 / topics,
+            documents=len(hits),
+            topics=topics,
+        )
+    return rows
+
+
+def examples(
+    stage: int, topics: tuple[str, ...], mean: np.ndarray, sums: np.ndarray, documents: np.ndarray, docs: int
+) -> Rows:
+    """The corpus mean, then each topic's sum of centred documents."""
+    names: list[str | None] = [None, *topics]
+    return {
+        "stage": [stage] * len(names),
+        "topic": names,
+        "documents": [docs, *documents.tolist()],
+        "vector": list(np.concatenate([mean[None], sums]).astype(np.float32)),
+    }
 
 
 def mismatches(stage: int, topics: tuple[str, ...], found: list[Mismatches]) -> Rows:
@@ -121,9 +179,11 @@ def topic_similarity(stage: int, topics: tuple[str, ...], vectors: np.ndarray) -
     return rows
 
 
-def profile(own: list[np.ndarray], labels: np.ndarray, topics: int, seed: int) -> Profiles | None:
+def profile(
+    own: list[np.ndarray], labels: np.ndarray, topics: int, seed: int, topic_means: np.ndarray
+) -> Profiles | None:
     """None where no document has a label."""
-    return profiles(np.concatenate(own), labels, topics, seed) if len(labels) else None
+    return profiles(np.concatenate(own), labels, topics, seed, topic_means) if len(labels) else None
 
 
 def add_profiles(

@@ -1,0 +1,168 @@
+"""Is it about heads? Each per-head measure against the same measure on random slices of the same size (DESIGN §7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.analysis.bootstrap import Interval, means
+from core.analysis.head_measures import MEASURES, PER_DOCUMENT, LabelledSample
+
+SLICINGS = 200
+"""Random slicings: seeded permutations of a stage's dimensions, each cut into as many slices as there are heads."""
+SAMPLE = 2_000
+"""Labelled documents that heads and slices are compared on, at most; stratified by topic."""
+LEVEL = 0.05
+ABOVE, WITHIN, BELOW = "above", "within", "below"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One measure of one stage: the heads' values, and where they lie among random slices'."""
+
+    values: np.ndarray
+    """``[head]``."""
+    null: np.ndarray
+    """``[slicing, slice]``."""
+    percentile: np.ndarray
+    """``[head]``: the share of random slices below, between 0 and 1."""
+    p: np.ndarray
+    """``[head]``: two-sided."""
+    adjusted: np.ndarray
+    """``[head]``: after Benjamini–Hochberg over the heads."""
+    difference: Interval | None
+    """The mean over heads less that over slices, paired by document; None for measures that are not per document."""
+    best: BestOfHalf | None
+
+    @property
+    def verdicts(self) -> list[str]:
+        """``[head]``: above, within or below random slices."""
+        middle = np.nanmedian(self.null)
+        side = np.where(self.values > middle, ABOVE, BELOW)
+        return [str(name) for name in np.where(self.adjusted <= LEVEL, side, WITHIN)]
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation over heads."""
+        return float(self.values.std())
+
+    @property
+    def null_spreads(self) -> np.ndarray:
+        """``[slicing]``: the same over the slices of each slicing."""
+        return np.asarray(self.null.std(axis=1))
+
+    @property
+    def spread_p(self) -> float:
+        """One-sided: how often slices differ as much among themselves as heads do. The test of specialisation."""
+        return _upper(self.spread, self.null_spreads)
+
+    @property
+    def largest_p(self) -> float:
+        """One-sided: how often the largest of as many slices is as large as the largest head."""
+        return _upper(float(self.values.max()), self.null.max(axis=1))
+
+
+@dataclass(frozen=True)
+class BestOfHalf:
+    """The best head chosen on one half of the documents and reported on the other; the best slice in the same way."""
+
+    head: int
+    """From 0."""
+    value: float
+    null: np.ndarray
+    """``[slicing]``."""
+
+    @property
+    def p(self) -> float:
+        """One-sided."""
+        return _upper(self.value, self.null)
+
+
+def compare_with_slices(
+    sample: LabelledSample,
+    slicings: int = SLICINGS,
+    seed: int = 0,
+    progress: Callable[[float], None] = lambda share: None,
+) -> dict[str, Comparison]:
+    """Every measure of the sample's heads against ``slicings`` random slicings."""
+    from threadpoolctl import threadpool_limits  # comes with scikit-learn
+
+    # Slices are small matrices, on which several threads lose more than they win.
+    with threadpool_limits(1):
+        return _compare(sample, slicings, seed, progress)
+
+
+def _compare(
+    sample: LabelledSample, slicings: int, seed: int, progress: Callable[[float], None]
+) -> dict[str, Comparison]:
+    heads = sample.measure()
+    halves = np.random.default_rng([seed, 1]).permutation(len(sample.labels)) % 2 == 0
+    null: dict[str, list[np.ndarray]] = {name: [] for name in MEASURES}
+    best: dict[str, list[float]] = {name: [] for name in PER_DOCUMENT}
+    by_document = {name: np.zeros(len(sample.labels)) for name in PER_DOCUMENT}
+    for number, order in enumerate(random_orders(sample.vectors.shape[1], slicings, seed)):
+        found = sample.measure(order)
+        for name in MEASURES:
+            null[name].append(found.value(name))
+        for name, values in found.documents.items():
+            by_document[name] += values.mean(axis=1) / slicings
+            best[name].append(_best(values, halves)[1])
+        progress((number + 1) / slicings)
+    compared = {}
+    for name in MEASURES:
+        difference = chosen = None
+        if name in PER_DOCUMENT:
+            values = heads.documents[name]
+            paired = values.mean(axis=1) - by_document[name]
+            difference = _one(means(paired[np.isfinite(paired), None].astype(np.float32), seed))
+            chosen = BestOfHalf(*_best(values, halves), np.array(best[name]))
+        compared[name] = _compared(heads.value(name), np.stack(null[name]), difference, chosen)
+    return compared
+
+
+def random_orders(width: int, count: int, seed: int = 0) -> list[np.ndarray]:
+    """Permutations of ``width`` dimensions, the same ones for the same seed."""
+    chance = np.random.default_rng([seed, width])
+    return [chance.permutation(width) for _ in range(count)]
+
+
+def two_sided(values: np.ndarray, null: np.ndarray) -> np.ndarray:
+    """``[head]``: how often one of ``null[…]`` lies as far out on the same side, times two; at most 1."""
+    ordered = np.sort(null[np.isfinite(null)], axis=None)
+    count = len(ordered)
+    above = count - np.searchsorted(ordered, values, side="left")
+    below = np.searchsorted(ordered, values, side="right")
+    return np.minimum(1.0, 2 * (1 + np.minimum(above, below)) / (1 + count))
+
+
+def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
+    """Adjusted p-values: rejecting those up to q keeps the expected share of false ones at q or below."""
+    order = np.argsort(p)
+    scaled = p[order] * len(p) / np.arange(1, len(p) + 1)
+    adjusted = np.empty_like(scaled)
+    adjusted[order] = np.minimum.accumulate(scaled[::-1])[::-1]
+    return np.minimum(adjusted, 1.0)
+
+
+def _compared(values: np.ndarray, null: np.ndarray, difference: Interval | None, best: BestOfHalf | None) -> Comparison:
+    p = two_sided(values, null)
+    ordered = np.sort(null, axis=None)
+    left, right = (np.searchsorted(ordered, values, side=side) for side in ("left", "right"))  # type: ignore[call-overload]
+    percentile = (left + right) / 2 / len(ordered)
+    return Comparison(values, null, percentile, p, benjamini_hochberg(p), difference, best)
+
+
+def _best(values: np.ndarray, halves: np.ndarray) -> tuple[int, float]:
+    """The best column of ``values[doc, head]`` on one half, and its mean on the other."""
+    head = int(np.nanmean(values[halves], axis=0).argmax())
+    return head, float(np.nanmean(values[~halves, head]))
+
+
+def _upper(value: float, null: np.ndarray) -> float:
+    return float((1 + (null >= value).sum()) / (1 + len(null)))
+
+
+def _one(interval: Interval) -> Interval:
+    return Interval(interval.value[0], interval.low[0], interval.high[0])

@@ -1,0 +1,190 @@
+"""Heads against random slices and against an untrained twin: the rows of ``null``, ``null_summary``, ``untrained``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.analysis.head_measures import LabelledSample
+from core.analysis.null import (
+    ABOVE,
+    BELOW,
+    LEVEL,
+    SAMPLE,
+    WITHIN,
+    Comparison,
+    benjamini_hochberg,
+    compare_with_slices,
+    two_sided,
+)
+from core.analysis.redundancy import Moments, group_comparison
+from core.analysis.separability import Separability, over_splits, separability
+from core.maps.stratify import stratified
+from precompute.job.step import Rows, add
+
+if TYPE_CHECKING:
+    from precompute.steps.analyse.stage import StageInputs
+
+PROBE, GROUPS = "probe", "groups"
+LEAST_LABELLED = 20
+"""Documents: with fewer, heads and slices cannot be compared."""
+
+
+def choose_documents(labels: np.ndarray, seed: int = 0) -> np.ndarray:
+    """Up to SAMPLE documents in random order, those with a label (stratified by topic) first."""
+    chance = np.random.default_rng([seed, 3])
+    known, unknown = np.flatnonzero(labels >= 0), np.flatnonzero(labels < 0)
+    if len(known):
+        known = known[stratified(labels[known], SAMPLE, seed)]
+    return np.concatenate([chance.permutation(known), chance.permutation(unknown)])[:SAMPLE].astype(np.int64)
+
+
+def compare(
+    inputs: StageInputs, vectors: np.ndarray, mean: np.ndarray, progress: Callable[[float], None]
+) -> dict[str, Rows]:
+    """From ``vectors[doc, width]`` of ``inputs.compared`` and the corpus ``mean[width]``."""
+    null: Rows = {}
+    summary: Rows = {}
+    heads, labels = inputs.shape.heads, inputs.labels[inputs.compared]
+    if (sample := _sample(inputs, vectors, labels, inputs.topic_vectors, mean)) is not None:
+        for measure, compared in compare_with_slices(sample, seed=inputs.seed, progress=progress).items():
+            _add_heads(null, inputs.stage, measure, compared.values, compared.null, compared.p, compared.adjusted)
+            _add_summary(summary, inputs.stage, measure, compared, len(sample.labels))
+    parted = separability(vectors, heads, inputs.seed)
+    if parted is not None:
+        p = two_sided(parted.recall, parted.null)
+        _add_heads(null, inputs.stage, PROBE, parted.recall, parted.null, p, benjamini_hochberg(p))
+        compared = Comparison(parted.recall, parted.null, p, p, benjamini_hochberg(p), parted.difference, None)
+        _add_summary(summary, inputs.stage, PROBE, compared, parted.documents)
+    return {"null": null, "null_summary": summary, "untrained": _untrained(inputs, vectors, parted)}
+
+
+def _sample(
+    inputs: StageInputs, vectors: np.ndarray, labels: np.ndarray, topics: np.ndarray, mean: np.ndarray
+) -> LabelledSample | None:
+    """The labelled documents; None where there are too few, or a single topic."""
+    known = labels >= 0
+    if known.sum() < LEAST_LABELLED or len(np.unique(labels[known])) < 2 or inputs.shape.heads < 2:
+        return None
+    return LabelledSample(
+        vectors[known],
+        labels[known],
+        topics.astype(np.float32),
+        mean.astype(np.float32),
+        inputs.centre,
+        inputs.shape.heads,
+    )
+
+
+def _untrained(inputs: StageInputs, vectors: np.ndarray, trained: Separability | None) -> Rows:
+    """The same measures of a model with random weights, on the first documents of the sample."""
+    rows: Rows = {}
+    twin = inputs.untrained
+    if twin is None:
+        return rows
+    untrained, topics = twin.documents[inputs.stage], twin.topics[inputs.stage]
+    count, mean = len(untrained), untrained.mean(axis=0)
+    sample = _sample(inputs, untrained, inputs.labels[inputs.compared[:count]], topics, mean)
+    if sample is not None:
+        for measure, found in compare_with_slices(sample, seed=inputs.seed).items():
+            _add_untrained(rows, inputs.stage, measure, count, found.values, found.adjusted, found.spread_p)
+    ours, theirs = (
+        separability(vectors[:count], inputs.shape.heads, inputs.seed),
+        separability(untrained, inputs.shape.heads, inputs.seed),
+    )
+    if ours is not None and theirs is not None:
+        learned = over_splits(ours.heads - theirs.heads)
+        adjusted = benjamini_hochberg(two_sided(theirs.recall, theirs.null))
+        _add_untrained(rows, inputs.stage, PROBE, count, theirs.recall, adjusted, None)
+        rows["difference"][-len(adjusted) - 1] = float(learned.value)
+        rows["difference_low"][-len(adjusted) - 1] = float(learned.low)
+        rows["difference_high"][-len(adjusted) - 1] = float(learned.high)
+    moments = Moments(mean, inputs.shape.heads)
+    moments.add(untrained, 0)
+    if groups := group_comparison(moments.redundancy().cka, inputs.shape, inputs.seed):
+        _add_untrained(rows, inputs.stage, GROUPS, count, np.array([groups.within - groups.between]), None, groups.p)
+    return rows
+
+
+def _add_heads(
+    rows: Rows, stage: int, measure: str, values: np.ndarray, null: np.ndarray, p: np.ndarray, adjusted: np.ndarray
+) -> None:
+    middle = np.median(null)
+    below = (null.reshape(1, -1) < values[:, None]).mean(axis=1)
+    equal = (null.reshape(1, -1) == values[:, None]).mean(axis=1)
+    for head, value in enumerate(values):
+        side = ABOVE if value > middle else BELOW
+        add(
+            rows,
+            stage=stage,
+            measure=measure,
+            head=head + 1,
+            value=value,
+            percentile=below[head] + equal[head] / 2,
+            p=p[head],
+            p_adjusted=adjusted[head],
+            verdict=side if adjusted[head] <= LEVEL else WITHIN,
+        )
+
+
+def _add_summary(rows: Rows, stage: int, measure: str, found: Comparison, documents: int) -> None:
+    null, spreads, largest = found.null, found.null_spreads, found.null.max(axis=1)
+    best, difference = found.best, found.difference
+    add(
+        rows,
+        stage=stage,
+        measure=measure,
+        slicings=len(null),
+        documents=documents,
+        heads=found.values.mean(),
+        slices=null.mean(),
+        slices_sd=null.std(),
+        slices_low=np.percentile(null, 2.5),
+        slices_high=np.percentile(null, 97.5),
+        slices_least=null.min(),
+        slices_most=null.max(),
+        spread=found.spread,
+        slices_spread=np.median(spreads),
+        slices_spread_high=np.percentile(spreads, 95),
+        spread_p=found.spread_p,
+        largest_slice=np.median(largest),
+        largest_slice_high=np.percentile(largest, 95),
+        largest_p=found.largest_p,
+        best_head=best and best.head + 1,
+        best=best and best.value,
+        best_slice=best and np.median(best.null),
+        best_slice_high=best and np.percentile(best.null, 95),
+        best_p=best and best.p,
+        difference=difference and difference.value,
+        difference_low=difference and difference.low,
+        difference_high=difference and difference.high,
+    )
+
+
+def _add_untrained(
+    rows: Rows,
+    stage: int,
+    measure: str,
+    documents: int,
+    values: np.ndarray,
+    adjusted: np.ndarray | None,
+    spread_p: float | None,
+) -> None:
+    """Head 0 first: all heads together."""
+    for head in range(len(values) + 1 if adjusted is not None else 1):
+        add(
+            rows,
+            stage=stage,
+            measure=measure,
+            head=head,
+            value=values[head - 1] if head else values.mean(),
+            p_adjusted=adjusted[head - 1] if head and adjusted is not None else None,
+            spread=None if head or adjusted is None else values.std(),
+            spread_p=None if head else spread_p,
+            difference=None,
+            difference_low=None,
+            difference_high=None,
+            documents=documents,
+        )

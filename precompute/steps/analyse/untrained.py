@@ -1,0 +1,70 @@
+"""The untrained twin: the run's architecture with random weights, over a sample of the same documents.
+
+What it shows as well was not learned: random weights already make heads distinguishable.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.errors import Mistake
+from core.model.embedder import Embedded
+from core.runs.manifest import Manifest
+from core.runs.run import Run
+from precompute.job.topic_vectors import TopicModel
+
+DOCUMENTS = 400
+"""At most: a few hundred tell separable from not."""
+_MOST_PARAMETERS_ON_CPU = 1_000_000_000
+"""Beyond, a pass over the sample takes longer than everything else that 'analyse' does."""
+
+_BYTES = 4
+"""Of a parameter: the twin is made in float32 at most."""
+
+
+@dataclass(frozen=True)
+class UntrainedTwin:
+    """``documents[stage][doc, width]`` of the first documents of the sample, and ``topics[stage][topic, width]``."""
+
+    documents: dict[int, np.ndarray]
+    topics: dict[int, np.ndarray]
+
+
+def untrained_twin(
+    run: Run, manifest: Manifest, compared: np.ndarray, topics: Sequence[str], model: TopicModel, seed: int
+) -> UntrainedTwin | str:
+    """The twin's vectors; or a sentence that says why there is none."""
+    try:
+        embedder = model.untrained(manifest, seed, fits)
+    except Mistake as mistake:
+        return str(mistake)
+    texts = run.document_lookup().rows(compared[:DOCUMENTS], ["text"])["text"].to_pylist()
+    return UntrainedTwin(_stages(embedder.embed(texts), manifest), _stages(embedder.embed(list(topics)), manifest))
+
+
+def fits(parameters: int, device: str) -> None:
+    """Refuses a twin that would take too much memory or time."""
+    if device == "cpu" and parameters > _MOST_PARAMETERS_ON_CPU:
+        raise Mistake(f"Its {parameters:,} parameters take too long on a processor; run 'analyse' on a GPU.")
+    if parameters * _BYTES > _free(device):
+        raise Mistake(f"A second copy of its {parameters:,} parameters does not fit into the memory of {device}.")
+
+
+def _free(device: str) -> int:
+    if device != "cpu":
+        import torch
+
+        return int(torch.cuda.mem_get_info(device)[0]) if device.startswith("cuda") else sys.maxsize
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError):  # not known on this system
+        return sys.maxsize
+
+
+def _stages(found: Embedded, manifest: Manifest) -> dict[int, np.ndarray]:
+    return {stage: found.stage(stage) for stage in manifest.stages}
