@@ -6,11 +6,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from core.analysis.labels import CIRCULAR_NOTE
-from core.analysis.probe import BY_DOCUMENT, BY_SAMPLE
+from core.analysis.null import ABOVE, BELOW, LEVEL, benjamini_hochberg
 from core.analysis.report import Row, Tables, TopicMerges, mean_redundancy, most_redundant
+from core.analysis.similarity import POOLINGS
 from core.model.slices import HEADS, RANDOM
 from core.model.stages import STAGES
+
+NAMES, PROBE = "names", "probe"
+"""Measures of the tables ``null`` and ``null_summary``."""
 
 
 @dataclass(frozen=True)
@@ -28,83 +34,197 @@ def findings(tables: Tables, merges: TopicMerges | None = None) -> list[Finding]
     return found + ([_merging(merges)] if merges else [])
 
 
-def _where_to_extract(tables: Tables) -> Iterator[Finding]:
-    measure = "topic match within 1, mean of slices"
-    rows = {stage: tables.one("control", stage=stage, measure=measure) for stage in tables.manifest.stages}
-    known = {stage: row for stage, row in rows.items() if row is not None}
-    if len(known) < 2:
+def _specialisation(tables: Tables) -> Iterator[Finding]:
+    """Do heads differ more than random slices do? The study's question, and the largest finding."""
+    rows = {row["stage"]: row for row in tables.pick("null_summary", measure=NAMES)}
+    if not rows:
         return
-    order = sorted(known, key=lambda stage: -known[stage]["heads"])
-    best, second = order[0], order[1]
-    clear = known[best]["heads_low"] > max(known[stage]["heads_high"] for stage in order[1:])
-    name = f"stage {best} ({STAGES[best].name})"
-    if known[best]["heads_low"] <= known[best]["chance"]:
-        sentence = "At no stage does a single head find the labelled topic more often than chance."
-    elif clear:
+    adjusted = benjamini_hochberg(np.array([row["spread_p"] for row in rows.values()]))
+    shown = [stage for stage, p in zip(rows, adjusted, strict=True) if p <= LEVEL]
+    rest = [stage for stage in rows if stage not in shown]
+    if shown:
         sentence = (
-            f"A single head finds the labelled topic most often at {name}: extract there to use heads one by one."
+            f"Heads specialise at {_stages(shown)}: how often one alone finds the labelled topic differs more between "
+            "heads than between random slices of the same size."
+        )
+        if rest:
+            sentence += f" At {_stages(rest)} slices behave like random ones."
+    else:
+        sentence = f"Heads are not shown to specialise in topics at {_stages(rest)}: they differ no more than random slices do."
+    parts = []
+    for stage, row in rows.items():
+        untrained = tables.one("untrained", stage=stage, measure=NAMES, head=0)
+        without = "" if untrained is None else f", random weights {untrained['spread']:.3f}"
+        parts.append(
+            f"stage {stage}: standard deviation over heads {row['spread']:.3f}, over random slices "
+            f"{row['slices_spread']:.3f} (95 % below {row['slices_spread_high']:.3f}){without}, p = {row['spread_p']:.3f}"
+        )
+    slicings = next(iter(rows.values()))["slicings"]
+    yield Finding("specialisation", sentence + _circular(tables), f"{'; '.join(parts)}; {slicings} random slicings")
+
+
+def _standing_out(tables: Tables) -> Iterator[Finding]:
+    """Which heads lie beyond random slices, and how much of the full embedding the best reaches alone."""
+    for stage in tables.manifest.stages:
+        summary = tables.one("null_summary", stage=stage, measure=NAMES)
+        rows = tables.pick("null", stage=stage, measure=NAMES)
+        above = sorted((row for row in rows if row["verdict"] == ABOVE), key=lambda row: -row["value"])
+        below = sorted((row for row in rows if row["verdict"] == BELOW), key=lambda row: row["value"])
+        if summary is None or not (above or below):
+            continue
+        parts = [f"{_heads(above)} {_finds(above)} the labelled topic more often"] if above else []
+        parts += [f"{_heads(below)} {_finds(below)} it less often"] if below else []
+        full = tables.one("topic_match", stage=stage, slicing=HEADS, method="full", within=1)
+        named = ", ".join(f"head {row['head']} {row['value']:.1%}" for row in [*above, *below])
+        all_heads = f"; all heads together {_share(full)}" if full else ""
+        yield Finding(
+            "heads",
+            f"At stage {stage}, compared with random slices, {' and '.join(parts)}." + _circular(tables),
+            f"{named}{all_heads}; random slices {summary['slices']:.1%} on average, the largest of "
+            f"{summary['slicings'] * tables.manifest.shape.heads:,} {summary['slices_most']:.1%}, the smallest "
+            f"{summary['slices_least']:.1%}; Benjamini–Hochberg over {len(rows)} heads",
+        )
+
+
+def _where_to_extract(tables: Tables) -> Iterator[Finding]:
+    """By the best head, chosen on one half of the documents and reported on the other."""
+    rows = {row["stage"]: row for row in tables.pick("null_summary", measure=NAMES) if row["best"] is not None}
+    if not rows:
+        return
+    beyond = [stage for stage, row in rows.items() if row["best_p"] <= LEVEL / len(rows)]
+    if beyond:
+        stage = max(beyond, key=lambda stage: rows[stage]["best"])
+        sentence = (
+            f"To use heads one by one, extract at stage {stage} ({STAGES[stage].name}): the best single head, head "
+            f"{rows[stage]['best_head']}, finds the labelled topic for {rows[stage]['best']:.0%} of held-out documents."
         )
     else:
         sentence = (
-            f"A single head finds the labelled topic about as often at {name} as at stage {second}: neither is clearly "
-            "better."
+            "No stage is recommended for using heads one by one: at each, the best head finds the labelled topic no "
+            "more often than the best random slice."
         )
+    parts = [
+        f"stage {stage}: head {row['best_head']} {row['best']:.1%}, best random slice {row['best_slice']:.1%} (95 % "
+        f"below {row['best_slice_high']:.1%}), p = {row['best_p']:.3f}"
+        for stage, row in rows.items()
+    ]
     yield Finding(
         "stage",
         sentence + _circular(tables),
-        "; ".join(
-            f"stage {stage}: {_share(known[stage], 'heads')} (random slices {known[stage]['random']:.1%}, "
-            f"chance {known[stage]['chance']:.1%})"
-            for stage in sorted(known)
-        ),
+        "; ".join(parts) + "; the best is chosen on one half of the documents and reported on the other",
     )
 
 
 def _separation(tables: Tables) -> Iterator[Finding]:
-    for stage in tables.manifest.stages:
-        row = tables.one("control", stage=stage, measure=f"probe by {BY_DOCUMENT}")
-        by_sample = tables.one("control", stage=stage, measure=f"probe by {BY_SAMPLE}")
-        if row is None or by_sample is None:
-            continue
-        if row["heads_low"] <= row["chance"]:
-            verdict = "heads cannot be told apart by their vectors"
-        elif row["heads_low"] > row["random_high"]:
-            verdict = "heads can be told apart by their vectors, better than random slices can"
-        elif row["heads_high"] < row["random_low"]:
-            verdict = "slices can be told apart by their vectors, but random ones even better: no finding about heads"
-        else:
-            verdict = "slices can be told apart by their vectors, but random ones just as well: no finding about heads"
-        yield Finding(
-            "separation",
-            f"At stage {stage} {verdict}.",
-            f"probe by document {_figure(row, 'heads')}, random slices {_figure(row, 'random')}, by sample "
-            f"{_figure(by_sample, 'heads')}, chance {row['chance']:.3f}",
+    rows = {row["stage"]: row for row in tables.pick("null_summary", measure=PROBE)}
+    if not rows:
+        return
+    more = [stage for stage, row in rows.items() if row["difference_low"] > 0]
+    less = [stage for stage, row in rows.items() if row["difference_high"] < 0]
+    rest = [stage for stage in rows if stage not in (*more, *less)]
+    said = []
+    if more:
+        said.append(f"At {_stages(more)} heads are easier to tell apart by their vectors than random slices are.")
+    if less:
+        said.append(f"At {_stages(less)} they are harder to tell apart than random slices.")
+    if rest:
+        said.append(f"At {_stages(rest)} no difference to random slices is shown.")
+    untrained = {stage: tables.one("untrained", stage=stage, measure=PROBE, head=0) for stage in rows}
+    learned = [stage for stage, row in untrained.items() if row is not None and row["difference_low"] > 0]
+    known = [stage for stage, row in untrained.items() if row is not None]
+    if known and not learned:
+        said.append("Random weights separate heads at least as well, so none of this shows anything learned.")
+    elif learned:
+        said.append(f"At {_stages(learned)} they are easier to tell apart than in the same model with random weights.")
+    parts = []
+    for stage, row in rows.items():
+        twin = untrained[stage]
+        parts.append(
+            f"stage {stage}: {row['heads']:.3f}, random slices {row['slices']:.3f}, difference "
+            f"{_signed(row['difference'])} ({_signed(row['difference_low'])} to {_signed(row['difference_high'])})"
+            + ("" if twin is None else f", random weights {twin['value']:.3f}")
         )
+    chance = 1 / tables.manifest.shape.heads
+    yield Finding(
+        "separation",
+        " ".join(said),
+        f"accuracy of a linear probe over {next(iter(rows.values()))['slicings']} splits by document: "
+        + "; ".join(parts)
+        + f"; chance {chance:.3f}",
+    )
+
+
+def _selectivity(tables: Tables) -> Iterator[Finding]:
+    flagged = {
+        stage: [row for row in tables.pick("null", stage=stage, measure="selectivity") if row["verdict"] == ABOVE]
+        for stage in tables.manifest.stages
+    }
+    summaries = {row["stage"]: row for row in tables.pick("null_summary", measure="selectivity")}
+    if not summaries:
+        return
+    shown = {stage: rows for stage, rows in flagged.items() if rows}
+    sentence = (
+        "; ".join(f"at stage {stage} {_heads(rows)}" for stage, rows in shown.items())
+        if shown
+        else "no head is shown to follow topics more than random slices do"
+    )
+    if shown:
+        sentence = f"Topics explain more of these heads' variation than of random slices': {sentence}"
+    yield Finding(
+        "selectivity",
+        sentence[0].upper() + sentence[1:] + ".",
+        "; ".join(
+            f"stage {stage}: mean over heads {row['heads']:.2f}, over random slices {row['slices']:.2f} (95 % below "
+            f"{row['slices_high']:.2f})"
+            for stage, row in summaries.items()
+        )
+        + "; no effect 0",
+    )
 
 
 def _pooling(tables: Tables) -> Iterator[Finding]:
+    """Each naive pooling against the full embedding, document by document, and the same with random slices."""
+    parts, worse, better = [], [], []
     for stage in tables.manifest.stages:
-        rows = tables.pick("topic_match", stage=stage, slicing=HEADS, within=1)
-        if not rows:
-            continue
-        full = next(row for row in rows if row["method"] == "full")
-        best = max((row for row in rows if row["method"] == "head"), key=lambda row: row["rate"])
-        pools = [row for row in rows if row["head"] is None]
-        worse = [row["method"] for row in pools if row["high"] < full["low"]]
-        better = [row["method"] for row in pools if row["low"] > full["high"]]
-        if worse:
-            said = f"naive pooling blurs ({', '.join(worse)})"
-            said += f", but {', '.join(better)} does better than the full embedding" if better else ""
-        elif better:
-            said = f"pooling of heads does better than the full embedding ({', '.join(better)})"
-        else:
-            said = "naive pooling of heads does neither better nor worse than the full embedding, within the intervals"
+        for name in POOLINGS:
+            row, random = (
+                tables.one("topic_match_differences", stage=stage, slicing=slicing, method=name, within=1)
+                for slicing in (HEADS, RANDOM)
+            )
+            if row is None or random is None:
+                continue
+            if row["high"] < 0:
+                worse.append((name, stage))
+            elif row["low"] > 0:
+                better.append((name, stage))
+            parts.append(
+                f"stage {stage}, {name} {_points(row['difference'])} ({_points(row['low'])} to {_points(row['high'])}; "
+                f"random slices {_points(random['difference'])})"
+            )
+    if not parts:
+        return
+    said = []
+    if worse:
+        said.append(
+            f"Naive pooling of the heads finds the topic less often than the full embedding: {_by_name(worse)}."
+        )
+    if better:
+        said.append(f"Pooling the heads finds it more often than the full embedding: {_by_name(better)}.")
+    if not said:
+        said.append("No difference between pooled heads and the full embedding is shown.")
+    yield Finding(
+        "pooling",
+        " ".join(said) + _circular(tables),
+        "points of topic match against the full embedding, paired by document: " + "; ".join(parts),
+    )
+
+
+def _older(tables: Tables) -> Iterator[Finding]:
+    if not tables.rows.get("null_summary") and tables.labelled:
         yield Finding(
-            "pooling",
-            f"At stage {stage} {said}.{_circular(tables)}",
-            f"full {_share(full)}, "
-            + ", ".join(f"{row['method']} {_share(row)}" for row in pools)
-            + f"; best single head {best['head']} {_share(best)}; chance {full['chance']:.1%}",
+            "older",
+            "This run was analysed by an older version and is not compared with random slices yet. Run 'analyse' again.",
+            "missing: analysis/null.parquet",
         )
 
 
@@ -146,33 +266,16 @@ def _redundancy(tables: Tables) -> Iterator[Finding]:
             verdict = (
                 "are more alike than others" if group["p"] < 0.05 else "are not shown to be more alike than others"
             )
+            untrained = tables.one("untrained", stage=stage, measure="groups", head=0)
+            if untrained is not None and group["p"] < 0.05 and untrained["spread_p"] < 0.05:
+                verdict += "; with random weights they are, too, so it need not be learned"
             yield Finding(
                 "groups",
                 f"At stage {stage} heads that share a key/value head {verdict}.",
                 f"mean CKA {group['within']:.2f} within {group['pairs_within']} such pairs, {group['between']:.2f} "
-                f"between {group['pairs_between']} others; permutation p = {group['p']:.4f}",
+                f"between {group['pairs_between']} others; permutation p = {group['p']:.4f}"
+                + ("" if untrained is None else f", with random weights {untrained['spread_p']:.4f}"),
             )
-
-
-def _selectivity(tables: Tables) -> Iterator[Finding]:
-    for stage in tables.manifest.stages:
-        row = tables.one("control", stage=stage, measure="selectivity, median of slices (range)")
-        if row is None:
-            continue
-        above = sum(
-            profile["selectivity_low"] is not None and profile["selectivity_low"] > row["random_high"]
-            for profile in tables.pick("profiles", stage=stage, slicing=HEADS)
-            if profile["head"]
-        )
-        heads = tables.manifest.shape.heads
-        yield Finding(
-            "selectivity",
-            f"At stage {stage} topics explain more of {above} of {heads} heads' variation than of any random slice's."
-            if above
-            else f"At stage {stage} topics explain no head's variation better than the best random slice's.",
-            f"median over heads {row['heads']:.2f} ({row['heads_low']:.2f}–{row['heads_high']:.2f}), over random "
-            f"slices {row['random']:.2f} ({row['random_low']:.2f}–{row['random_high']:.2f}); no effect 0",
-        )
 
 
 def _missing(tables: Tables) -> Iterator[Finding]:
@@ -213,14 +316,42 @@ def _merging(merges: TopicMerges) -> Finding:
 
 _ABOUT: tuple[Callable[[Tables], Iterator[Finding]], ...] = (
     _missing,
+    _older,
     _labelled_by_itself,
+    _specialisation,
+    _standing_out,
     _where_to_extract,
     _separation,
     _selectivity,
+    _redundancy,
     _pooling,
     _roles,
-    _redundancy,
 )
+
+
+def _finds(rows: list[Row]) -> str:
+    return "finds" if len(rows) == 1 else "find"
+
+
+def _stages(stages: list[int]) -> str:
+    """``stage 1``, ``stages 2 and 3``."""
+    numbers = [str(stage) for stage in stages]
+    joined = numbers[0] if len(numbers) == 1 else f"{', '.join(numbers[:-1])} and {numbers[-1]}"
+    return f"{'stage' if len(numbers) == 1 else 'stages'} {joined}"
+
+
+def _by_name(pairs: list[tuple[str, int]]) -> str:
+    """``mean of cosines (stage 1), max of cosines (stages 1 and 2)``."""
+    names = dict.fromkeys(name for name, _ in pairs)
+    return ", ".join(f"{name} ({_stages([stage for other, stage in pairs if other == name])})" for name in names)
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3f}".replace("-", "−")
+
+
+def _points(value: float) -> str:
+    return f"{100 * value:+.1f}".replace("-", "−")
 
 
 def _share(row: Row, name: str = "") -> str:

@@ -19,6 +19,8 @@ from core.runs.results import read_analysis, read_topics, require
 from core.runs.run import Run
 
 Row = dict[str, Any]
+ADDED = ("topic_match_differences", "example_match", "null", "null_summary", "untrained")
+"""Tables that runs of older versions do not have."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Tables:
         index = self._indexes.get((table, *wanted))
         if index is None:
             index = {}
-            for row in self.rows[table]:
+            for row in self.rows.get(table, ()):
                 index.setdefault(tuple(row[name] for name in wanted), []).append(row)
             self._indexes[table, *wanted] = index
         return list(index.get(tuple(wanted.values()), ()))
@@ -58,6 +60,7 @@ def read_tables(run: Run) -> Tables:
     manifest = run.manifest()
     require(run, manifest, "analyse")
     names = ["topic_match", "probe", "profiles", "redundancy", "groups", "control"]
+    names += [name for name in ADDED if run.has(run.analysis_path(name))]
     if manifest.is_done("project"):
         names.append("maps")
     return Tables(manifest, {name: read_analysis(run, name).to_pylist() for name in names})
