@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.analysis.stratify import stratified
 from core.analysis.topics import merged
-from core.maps.stratify import stratified
 from core.maps.tsne import LIMIT
 from core.model.shape import ModelShape
 from core.runs.files import replacing

@@ -12,8 +12,8 @@ from typing import Any
 
 import idna
 
+from core.cache_address import is_address
 from core.errors import Mistake, Mistakes, listed
-from core.remote.address import is_address
 from core.remote.mirrors import cache_at, mirror_at
 from core.runs.files import check_run_name
 

@@ -17,8 +17,8 @@ from concurrent.futures import Future, wait
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from core.cache_address import Address
 from core.errors import Mistake
-from core.remote.address import Address
 from core.remote.errors import NoAnswer, RemoteMistake
 
 SILENCE, PROBED = 1.2, 2.0

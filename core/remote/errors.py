@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from core.cache_address import Address
 from core.errors import Mistake
-from core.remote.address import Address
 
 _CODE = re.compile(r"AWS Error ([A-Z_a-z0-9]{1,40})")
 _NO_BUCKET = ("NO_SUCH_BUCKET", "NoSuchBucket")

@@ -102,8 +102,8 @@ class Lease:
 def leased(cache: Path, name: str) -> Iterator[None]:
     """Holds the lease of a run, and has the mirror as the store is; for a cache that is a folder there is none."""
     from core.remote.mirror_paths import run_of
-    from core.remote.mirror_switch import begin
     from core.remote.mirrors import mirror_at
+    from core.remote.versions import begin
 
     mirror = mirror_at(cache)
     if mirror is None:

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from core.cache_address import Address
 from core.errors import Mistake
-from core.remote.address import Address
 from core.remote.breaker import Breaker
 from core.remote.errors import NoAnswer, RemoteMistake
 from core.remote.listing import MANIFEST, is_finished, is_kept_here, is_listed, local_entries
@@ -88,7 +88,7 @@ class Mirror:
 
     def look(self, name: str, within: float = math.inf) -> None:
         """Makes the mirrored run the one that the store has now; asked at most every few seconds."""
-        from core.remote.mirror_switch import switch
+        from core.remote.versions import switch
 
         if not self.is_worked_on_here(name):
             self._ask(name, lambda: switch(self, name), within)

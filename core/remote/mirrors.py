@@ -9,8 +9,8 @@ import uuid
 from functools import lru_cache
 from pathlib import Path
 
+from core.cache_address import Address, is_address, parse
 from core.errors import Mistake
-from core.remote.address import Address, is_address, parse
 from core.remote.mirror import Mirror
 
 _MARKER = ".mirror.json"

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 
+from core.cache_address import Address
 from core.errors import Mistake
-from core.remote.address import Address
 from core.remote.errors import told
 from core.runs.files import write_mistake
 

@@ -22,10 +22,10 @@ from core.remote.lease import leased
 from core.remote.mirror_write import remove as remove_from_store
 from core.remote.mirrors import mirror_at, mirror_of
 from core.runs.files import check_run_name, is_inside, is_regular, is_run_name, replacing, write_mistake
-from core.runs.int8 import Quantised, dequantised, quantise
 from core.runs.lock import is_locked, locked, turn
 from core.runs.lock_note import note_in
 from core.runs.manifest import Manifest, read_manifest
+from core.runs.number_formats import Quantised, dequantised, quantise
 from core.runs.parquet import read_columns
 from core.runs.row_lookup import RowLookup
 from core.runs.schema import DIGEST, INT8, documents_schema, heads_schema

@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from core.analysis.stratify import stratified
 from core.errors import Mistake
-from core.maps.stratify import stratified
 from core.maps.tsne import Fitted, MapConfig, fit
 from core.model.shape import ModelShape
 from core.runs.results import read_analysis, read_map, read_placer

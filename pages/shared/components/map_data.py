@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
 
-from core.maps.stratify import stratified
+from core.analysis.stratify import stratified
 from core.model.stages import STAGES
 from core.palette import activation_colours, group_colours, head_colours, ramp_colours, topic_colours
 from core.runs.results import label_codes, read_map, read_topics

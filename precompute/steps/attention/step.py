@@ -6,7 +6,7 @@ import shutil
 
 import numpy as np
 
-from core.maps.stratify import stratified
+from core.analysis.stratify import stratified
 from core.runs.manifest import Manifest
 from core.runs.run import Run, open_run, write_table
 from core.runs.schema import ANALYSIS, MADE_BY

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 
+from core.machine import versions
 from core.model.embedder import ModelInfo
 from core.runs.files import remove_leftovers
 from core.runs.manifest import Manifest, Step, model_record
 from core.runs.run import Run
-from core.versions import versions
 from precompute.job.progress import Meter
 from precompute.job.step import now
 from precompute.steps.embed.config import EmbedConfig, EmbedResult, options_of

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.analysis.stratify import stratified
 from core.errors import Mistake
-from core.maps.stratify import stratified
 from core.retrieval.query_set import read_query_set
 from core.runs.describe import sampled
 from core.runs.files import remove_file

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from core.retrieval.head_index import HeadIndex
-from core.runs.int8 import dequantised, quantise
+from core.runs.number_formats import dequantised, quantise
 from core.runs.run import read_part, write_part, write_table
 from core.runs.schema import heads_schema
 
