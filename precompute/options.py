@@ -18,10 +18,9 @@ from core.model.device import PRECISIONS
 from core.model.pooling import POOLINGS
 from core.model.presets import DEFAULT_MODEL, PRESETS
 from core.model.stages import STAGES
-from core.remote.mirrors import cache_at
+from core.remote.mirror import cache_at, default_cache
 from core.retrieval.tasks import QUERIES
 from core.retrieval.ways import WAYS
-from core.runs.run import default_cache
 from core.runs.schema import STORED_AS
 from core.settings import setting
 from precompute.engines import ENGINES

@@ -14,9 +14,9 @@ from core.analysis.topics import original as original_topics
 from core.errors import Mistake
 from core.maps.place import Placer
 from core.runs.manifest import Manifest
-from core.runs.parquet import read_columns, row_groups
-from core.runs.row_lookup import RowLookup
-from core.runs.run import Run, is_finite
+from core.runs.parquet import RowLookup, read_columns, row_groups
+from core.runs.parts import is_finite
+from core.runs.run import Run
 from core.runs.schema import ANALYSIS, LABELS, MAP, PREVIEW, maker_of, similarity_schema, topics_schema
 from core.runs.table_checks import Sizes, check_rows
 

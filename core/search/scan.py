@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow.compute as pc
 
-from core.runs.row_lookup import GROUP_ROWS, RowLookup
+from core.runs.parquet import GROUP_ROWS, RowLookup
 from core.search.index import MOST_FOUND, Found
 
 MOST_SCANNED = 20_000

@@ -17,10 +17,11 @@ from core.analysis.merging import topic_similarity
 from core.analysis.report import Tables, read_tables
 from core.errors import Mistake
 from core.model.stages import split_heads
-from core.remote.mirrors import for_readers
+from core.remote.mirror import default_cache, for_readers
 from core.retrieval.head_index import HeadIndex
 from core.retrieval.nearest import Neighbours, nearest_by
 from core.runs.manifest import Manifest
+from core.runs.parquet import RowLookup
 from core.runs.results import (
     Preview,
     Topics,
@@ -32,8 +33,7 @@ from core.runs.results import (
     read_topics,
     similarity_lookup,
 )
-from core.runs.row_lookup import RowLookup
-from core.runs.run import Run, default_cache, open_run, row_among, run_names
+from core.runs.run import Run, open_run, row_among, run_names
 from core.search.index import Found, find
 from core.search.scan import scan
 from pages.shared.steady import ATTENTION, DOCUMENTS, FIGURES, RETRIEVAL, SEARCH, VECTORS, steady, version_of

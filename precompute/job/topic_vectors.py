@@ -14,7 +14,8 @@ from core.analysis.topics import original
 from core.model.embedder import Embedder
 from core.model.same_model import Whereabouts, run_model
 from core.runs.manifest import Manifest
-from core.runs.run import Run, digest_of
+from core.runs.parts import digest_of
+from core.runs.run import Run
 from core.runs.schema import topics_schema
 from precompute.job.fingerprint import fingerprint
 

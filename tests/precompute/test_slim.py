@@ -16,13 +16,14 @@ import pytest
 from core.errors import Mistake
 from core.model.embedder import EmbedderConfig
 from core.model.shape import ModelShape
-from core.remote.mirrors import mirror_at
+from core.remote.mirror import mirror_at
 from core.retrieval.query_set import QuerySet
 from core.retrieval.tasks import pose_query_set
-from core.runs.draft import drafts
 from core.runs.manifest import Manifest
+from core.runs.parts import write_table
+from core.runs.replace import new_versions
 from core.runs.results import read_map, read_placer
-from core.runs.run import Run, write_table
+from core.runs.run import Run
 from core.runs.verify import verify
 from precompute.job.fingerprint import part_digest
 from precompute.job.storage import Storage
@@ -180,9 +181,9 @@ def test_stopped_in_the_middle_readers_have_the_old_run_and_the_next_start_goes_
             slim.run(SlimConfig(cache, "run", 17))
     assert len(run.vector_docs()) == DOCUMENTS
     assert verify(run, part_digest).problems == ()
-    assert [draft.kind for draft in drafts(run)] == ["slim"]
+    assert [draft.kind for draft in new_versions(run)] == ["slim"]
     slim.run(SlimConfig(cache, "run", 17))
-    assert drafts(run) == []
+    assert new_versions(run) == []
     shutil.copytree(made, tmp_path / "at once")
     slim.run(SlimConfig(tmp_path / "at once", "run", 17))
     for path in run.parts(1) + run.parts(3):

@@ -14,7 +14,8 @@ from core.analysis.labels import COLUMN, WORDS, all_compared, kept_labels
 from core.analysis.topics import AUTO, LABELS, choose_topics, merged
 from core.errors import Mistake, listed
 from core.runs.manifest import Manifest
-from core.runs.run import Run, open_run, write_table
+from core.runs.parts import write_table
+from core.runs.run import Run, open_run
 from precompute.job.documents import has_labels, relabel
 from precompute.job.fingerprint import fingerprint
 from precompute.job.progress import Meter, Progress, Quiet

@@ -20,7 +20,8 @@ from core.analysis.probe import LEAST_DOCS
 from core.analysis.topics import AUTO
 from core.errors import Mistake
 from core.runs.manifest import Manifest
-from core.runs.run import Run, digest_of, open_run, write_table
+from core.runs.parts import digest_of, write_table
+from core.runs.run import Run, open_run
 from core.runs.schema import ANALYSIS, MADE_BY
 from precompute.job.fingerprint import fingerprint
 from precompute.job.progress import Meter, Progress, Quiet

@@ -20,8 +20,9 @@ from core.runs.describe import sampled
 from core.runs.files import remove_file
 from core.runs.manifest import Manifest
 from core.runs.parquet import row_groups
+from core.runs.parts import digest_of, write_table
 from core.runs.results import own_codes
-from core.runs.run import Run, digest_of, open_run, write_table
+from core.runs.run import Run, open_run
 from core.runs.schema import MAP
 from precompute.job.fingerprint import fingerprint, part_digest
 from precompute.job.progress import Meter, Progress, Quiet
