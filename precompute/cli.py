@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from core.analysis.labels import ZERO_SHOT
+from core.runs.labels import ZERO_SHOT
 from core.errors import Mistake
 from core.model.embedder import EmbedderConfig
 from core.runs import verify

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import NoReturn
 
-from core.analysis.labels import WORDS
+from core.runs.labels import WORDS
 from core.analysis.layer_measures import DOCUMENTS as SWEPT
 from core.analysis.probe import SAMPLES
 from core.analysis.topics import AUTO, LABELS, TOPIC_LISTS

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from core.analysis import study
 from core.analysis.findings import Finding, findings
-from core.analysis.labels import CIRCULAR_NOTE, Compared, all_compared
+from core.runs.labels import CIRCULAR_NOTE, Compared, all_compared
 from core.analysis.probe import BY_DOCUMENT, BY_SAMPLE, LEAST_DOCS
 from core.analysis.report import Row, Tables, TopicMerges, as_json, read_tables, topic_merges
 from core.analysis.topic_match import WITHIN

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.analysis.labels import WORDS
+from core.runs.labels import WORDS
 from core.model.presets import PRESETS
 from core.runs.describe import sampled, stored
 from core.runs.manifest import Manifest

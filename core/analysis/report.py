@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from core.analysis import study
-from core.analysis.labels import LabelFacts, label_facts
+from core.runs.labels import LabelFacts, label_facts
 from core.analysis.merging import STUDY_GROUPS, Agreement, Merges, agreement, suggest_merges, topic_similarity
 from core.analysis.probe import SPLITS
 from core.analysis.topics import merged_into, original

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.analysis.labels import kept_sources
+from core.runs.labels import kept_sources
 from core.errors import Mistake
 from core.retrieval.query_set import read_query_set
 from core.runs.manifest import Manifest

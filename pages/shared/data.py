@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import streamlit as st
 
-from core.analysis.labels import Compared, Labels, compare, kept_labels, kept_sources
+from core.runs.labels import Compared, Labels, compare, kept_labels, kept_sources
 from core.analysis.merging import topic_similarity
 from core.analysis.report import Tables, read_tables
 from core.errors import Mistake

@@ -19,7 +19,7 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 from streamlit.testing.v1 import AppTest
 
-from core.analysis.labels import CIRCULAR_NOTE
+from core.runs.labels import CIRCULAR_NOTE
 from core.analysis.merging import suggest_merges, topic_similarity
 from core.analysis.report import topic_merges
 from core.analysis.topics import merged_into

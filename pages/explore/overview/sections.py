@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 import streamlit as st
 
-from core.analysis.labels import label_facts
+from core.runs.labels import label_facts
 from core.analysis.report import Row
 from core.errors import Mistake
 from core.retrieval.nearest import Neighbours

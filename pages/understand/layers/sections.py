@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from core.analysis.labels import CIRCULAR_NOTE, label_facts
+from core.runs.labels import CIRCULAR_NOTE, label_facts
 from core.analysis.layer_findings import held_against, topic_structure
 from core.analysis.layer_measures import MEASURES
 from pages.shared.components.layer_grid import Place, layer_grid

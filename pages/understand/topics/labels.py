@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import streamlit as st
 
-from core.analysis.labels import WORDS, Compared, Labels
+from core.runs.labels import WORDS, Compared, Labels
 from pages.shared.data import RunState, compared, label_sources, tables
 from pages.shared.glossary import why
 from pages.shared.sections import drawn_once, told

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from core.analysis.labels import COLUMN
+from core.runs.labels import COLUMN
 from core.analysis.probe import SAMPLES, can_probe, choose_samples
 from core.analysis.topics import AUTO, choose_topics
 from core.runs.manifest import Manifest

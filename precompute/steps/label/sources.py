@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.analysis.labels import COLUMN, FILE, OPENAI, ZERO_SHOT
+from core.runs.labels import COLUMN, FILE, OPENAI, ZERO_SHOT
 from core.analysis.similarity import refuse_not_finite, unit
 from core.errors import Mistake
 from core.runs.results import read_labels
@@ -97,4 +97,4 @@ SOURCES: dict[str, Source] = {
     ZERO_SHOT: Source(_zero_shot, chooses=True),
     FILE: Source(label_file.make, label_file.inputs, checks=True),
 }
-"""By the names of core.analysis.labels.WORDS; the command line offers them."""
+"""By the names of core.runs.labels.WORDS; the command line offers them."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from core.analysis.labels import COLUMN, WORDS, all_compared, kept_labels
+from core.runs.labels import COLUMN, WORDS, all_compared, kept_labels
 from core.analysis.topics import AUTO, LABELS, choose_topics, merged
 from core.errors import Mistake, listed
 from core.runs.manifest import Manifest

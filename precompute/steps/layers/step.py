@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from core.analysis.labels import COLUMN
+from core.runs.labels import COLUMN
 from core.analysis.layer_figures import layer_figures
 from core.analysis.layer_measures import DOCUMENTS
 from core.analysis.probe import LEAST_DOCS

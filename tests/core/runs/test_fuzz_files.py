@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from core.analysis.findings import findings
-from core.analysis.labels import all_compared
+from core.runs.labels import all_compared
 from core.analysis.report import as_json, read_tables, topic_merges
 from core.errors import Mistake
 from core.runs.results import read_analysis, read_map, read_own_similarity, read_topics

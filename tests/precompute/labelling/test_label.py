@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.analysis.labels import CIRCULAR_NOTE, WORDS, all_compared, kept_labels, kept_sources, label_facts
+from core.runs.labels import CIRCULAR_NOTE, WORDS, all_compared, kept_labels, kept_sources, label_facts
 from core.analysis.report import read_tables
 from core.analysis.topics import merged
 from core.errors import Mistake

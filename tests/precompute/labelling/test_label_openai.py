@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from core.analysis.labels import all_compared, kept_labels, kept_sources
+from core.runs.labels import all_compared, kept_labels, kept_sources
 from core.model.shape import ModelShape
 from core.runs.results import read_labels
 from core.runs.run import Run
