@@ -1,24 +1,20 @@
-"""Where a run's topics come from: the sources it keeps, which of them its figures are of, and how they agree."""
+"""Labels of a run's documents: the sources they can come from, and which its figures were computed from."""
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.analysis.agreement import Agreement, agreement
 from core.runs.manifest import Manifest
-from core.runs.results import labels_of, read_labels
-from core.runs.run import Run
 
 COLUMN, OPENAI, ZERO_SHOT, FILE = "column", "openai", "zero-shot", "file"
 
-WORDS: dict[str, str] = {
+LABEL_SOURCES: dict[str, str] = {
     COLUMN: "the corpus's own topics",
     OPENAI: "a language model's answers",
     ZERO_SHOT: "the nearest topic embedding",
@@ -50,7 +46,7 @@ class LabelFacts:
     def sentence(self) -> str:
         if self.source is None:
             return "no document has a label"
-        words = WORDS.get(self.source, "an unknown source")
+        words = LABEL_SOURCES.get(self.source, "an unknown source")
         return f"{self.source}: {words}" + (f" ({self.model})" if self.model else "")
 
 
@@ -73,44 +69,6 @@ class Labels:
         return dict(Counter(reason or "no reason was given" for reason in missing.to_pylist()).most_common())
 
 
-@dataclass(frozen=True)
-class Compared:
-    """Two sources of one run: ``topics`` name the axes of the confusion, the most frequent first."""
-
-    first: str
-    second: str
-    topics: tuple[str, ...]
-    agreement: Agreement
-
-    @property
-    def sentence(self) -> str:
-        found = self.agreement
-        if not found.documents:
-            return f"{self.first} and {self.second} have labelled no document in common."
-        kappa = (
-            "Cohen's kappa is not defined, as both know one topic only"
-            if np.isnan(found.kappa)
-            else f"Cohen's kappa {found.kappa:.2f} ({found.low:.2f}–{found.high:.2f})"
-        )
-        return (
-            f"{self.first} and {self.second} agree on {found.share:.1%} of {found.documents:,} documents that both "
-            f"have labelled; {kappa}."
-        )
-
-    def as_json(self) -> dict[str, Any]:
-        """For machines; None where a figure is not defined."""
-        found = self.agreement
-        figures = {name: getattr(found, name) for name in ("share", "kappa", "low", "high")}
-        return {
-            "first": self.first,
-            "second": self.second,
-            **{name: getattr(found, name) for name in ("documents", "only_first", "only_second", "neither")},
-            **{name: None if np.isnan(value) else value for name, value in figures.items()},
-            "topics": list(self.topics),
-            "confusion": found.confusion.tolist(),
-        }
-
-
 def label_facts(manifest: Manifest, figures: str = "analyse") -> LabelFacts:
     """Of the labels that the ``figures`` of a step that has been done are of."""
     step = manifest.steps[figures]
@@ -121,26 +79,25 @@ def label_facts(manifest: Manifest, figures: str = "analyse") -> LabelFacts:
     return LabelFacts(source, model)
 
 
-def kept_sources(run: Run) -> list[str]:
-    """The sources whose labels the run keeps, in the order of WORDS."""
-    return [source for source in WORDS if run.has(run.labels_path(source))]
+def labels_of(names: Sequence[str | None], topics: Sequence[str]) -> np.ndarray:
+    """Topic names as indices into ``topics``; -1 for none, and for one that is not among them."""
+    index = {topic: number for number, topic in enumerate(topics)}
+    return np.array([index.get(name, -1) if name is not None else -1 for name in names], dtype=np.int64)
 
 
-def kept_labels(run: Run, source: str) -> Labels:
-    table = read_labels(run, source)
-    return Labels(source, table["topic"], table["reason"])
+def label_codes(names: pa.ChunkedArray, topics: Sequence[str]) -> np.ndarray:
+    """``labels_of`` of a column, however long it is."""
+    found = pc.index_in(names, value_set=pa.array(topics, pa.string()), skip_nulls=True)
+    return np.asarray(pc.fill_null(found, -1).to_numpy().astype(np.int64))
 
 
-def compare(first: Labels, second: Labels) -> Compared:
-    """Two sources' agreement; topics that only one of them knows are on both axes."""
-    names = [first.topics.to_pylist(), second.topics.to_pylist()]
-    counts = Counter(name for name in itertools.chain(*names) if name is not None)
-    topics = tuple(sorted(counts, key=lambda topic: (-counts[topic], topic)))
-    one, two = (labels_of(each, topics) for each in names)
-    return Compared(first.source, second.source, topics, agreement(one, two, len(topics)))
+def own_codes(names: pa.ChunkedArray) -> np.ndarray:
+    """The same where the topics are those that occur, in alphabetical order."""
+    return label_codes(names, sorted(names.drop_null().unique().to_pylist()))
 
 
-def all_compared(run: Run) -> list[Compared]:
-    """Every two kept sources that have labelled anything."""
-    found = [labels for source in kept_sources(run) if (labels := kept_labels(run, source)).labelled]
-    return [compare(first, second) for first, second in itertools.combinations(found, 2)]
+def own(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Each document's similarity to its own topic: ``[doc, …, topic] -> [doc, …]``; NaN where ``labels`` is -1."""
+    found = np.take_along_axis(values, np.maximum(labels, 0)[:, None, None], axis=2)[:, :, 0].astype(np.float32)
+    found[labels < 0] = np.nan
+    return found

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.analysis.attention_measures import ENDS, MEASURES
 from core.errors import Mistake
+from core.runs.vocabulary import ATTENTION_ENDS, ATTENTION_MEASURES
 
 SCHEMA_VERSION = 1
 DIGEST = b"headscope.digest"
@@ -384,7 +384,7 @@ ANALYSIS: dict[str, pa.Schema] = {
         [
             _LAYER,
             _HEAD,
-            *_figures(*(measure + end for measure in MEASURES for end in ENDS)),
+            *_figures(*(measure + end for measure in ATTENTION_MEASURES for end in ATTENTION_ENDS)),
             pa.field("type", pa.string(), nullable=False),
             pa.field("types", pa.list_(pa.string())),
             pa.field("because", pa.string(), nullable=False),

@@ -10,12 +10,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.runs.labels import kept_sources
 from core.errors import Mistake
-from core.retrieval.query_set import read_query_set
 from core.runs.manifest import Manifest
 from core.runs.parts import digest_of
-from core.runs.results import read_analysis, read_labels, read_map, read_preview, read_similarity, read_topics
+from core.runs.results import (
+    kept_sources,
+    read_analysis,
+    read_labels,
+    read_map,
+    read_preview,
+    read_query_set,
+    read_similarity,
+    read_topics,
+)
 from core.runs.run import Run
 from core.runs.schema import MADE_BY
 from core.search import index as text_index

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.runs.labels import CIRCULAR_NOTE
-from core.analysis.report import Tables
+from core.runs.tables import Tables
 from pages.shared.glossary import why
 from pages.shared.text import plain
 

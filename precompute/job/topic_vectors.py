@@ -29,7 +29,7 @@ class TopicModel(Whereabouts):
 
     def load(self, manifest: Manifest) -> Embedder:
         """The run's model with the run's settings; other weights are refused."""
-        return run_model(manifest, self)
+        return run_model(manifest.model, self)
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.errors import Mistake
+from core.maps.place import Placer
 from core.model.embedder import EmbedderConfig
 from core.model.shape import ModelShape
 from core.remote.mirror import mirror_at
-from core.retrieval.query_set import QuerySet
 from core.retrieval.tasks import pose_query_set
 from core.runs.manifest import Manifest
 from core.runs.parts import write_table
 from core.runs.replace import new_versions
-from core.runs.results import read_map, read_placer
+from core.runs.results import QuerySet, read_fitted_map, read_map
 from core.runs.run import Run
 from core.runs.verify import verify
 from precompute.job.fingerprint import part_digest
@@ -156,7 +156,8 @@ def test_a_document_is_still_placed_where_it_lies(cache: Path) -> None:
     table = read_map(run, 3)
     places = np.stack([table["x"].to_numpy(), table["y"].to_numpy()], axis=1).reshape(DOCUMENTS, 4, 2)
     vectors = np.concatenate(list(run.vectors(3))).reshape(12, 4, -1).astype(np.float32)
-    placer = read_placer(run, 3)
+    fitted = read_fitted_map(run, 3)
+    placer = Placer.of(fitted.vectors, fitted.places)
     assert len(placer.coordinates) == 4 * len(on_the_map)
     found = placer.place(vectors[on_the_map].reshape(-1, 8)).reshape(-1, 4, 2)
     off = np.linalg.norm(found - places[docs[on_the_map]], axis=2)

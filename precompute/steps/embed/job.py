@@ -7,7 +7,7 @@ import time
 from core.machine import versions
 from core.model.embedder import ModelInfo
 from core.runs.files import remove_leftovers
-from core.runs.manifest import Manifest, Step, model_record
+from core.runs.manifest import Manifest, Step
 from core.runs.run import Run
 from precompute.job.progress import Meter
 from precompute.job.step import now
@@ -22,7 +22,7 @@ from precompute.steps.embed.staging import is_made, read_record
 def _begun(config: EmbedConfig, info: ModelInfo, label: str, corpus: str, inputs: str) -> Manifest:
     """The manifest of a run at its beginning."""
     return Manifest(
-        model=model_record(info),
+        model=info.record(),
         vectors={
             "dtype": config.storage.dtype,
             "stages": list(config.storage.kept(info.shape)),

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from core.runs.labels import COLUMN
 from core.analysis.layer_figures import layer_figures
 from core.analysis.layer_measures import DOCUMENTS
 from core.analysis.probe import LEAST_DOCS
 from core.analysis.topics import AUTO
 from core.errors import Mistake
+from core.runs.labels import COLUMN
 from core.runs.manifest import Manifest
 from core.runs.parts import digest_of, write_table
 from core.runs.run import Run, open_run

@@ -12,9 +12,9 @@ from core.maps.alignment import turn_onto
 from core.maps.quality import kept_by_chance
 from core.maps.tsne import check_perplexity
 from core.runs.files import remove_folder
+from core.runs.labels import own_codes
 from core.runs.manifest import Manifest
 from core.runs.parts import write_table
-from core.runs.results import own_codes
 from core.runs.run import Run, open_run
 from core.runs.schema import ANALYSIS
 from precompute.job.progress import Meter, Progress, Quiet

@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from core.analysis.report import read_tables
 from core.errors import Mistake
 from core.model.shape import ModelShape
 from core.remote import mirror
 from core.remote.mirror import cache_at, mirror_at
 from core.runs.replace import begin_copy, publish
+from core.runs.results import read_tables
 from core.runs.run import Run, open_run, run_names
 from precompute.labelling.answers import Answer
 from precompute.labelling.answers_there import answers_at

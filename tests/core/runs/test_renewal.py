@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.analysis.report import read_tables
 from core.model.embedder import Embedder, EmbedderConfig
 from core.model.shape import ModelShape
 from core.runs import replace as replacement
 from core.runs.replace import NewVersion, begin_copy, is_being_renewed, new_versions, publish
+from core.runs.results import read_tables
 from core.runs.run import Run, run_names
 from core.runs.verify import verify
 from precompute.job.fingerprint import part_digest
