@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.analysis.labels import CIRCULAR_NOTE
 from core.analysis.null import ABOVE, BELOW, LEVEL, benjamini_hochberg
-from core.analysis.report import Row, Tables, TopicMerges, mean_redundancy, most_redundant
+from core.analysis.report import TopicMerges, mean_redundancy, most_redundant
 from core.analysis.similarity import POOLINGS
-from core.model.slices import HEADS, RANDOM
-from core.model.stages import STAGES
+from core.model.stages import HEADS, RANDOM, STAGES
+from core.runs.labels import CIRCULAR_NOTE
+from core.runs.tables import Row, Tables
 
 NAMES, PROBE = "names", "probe"
 """Measures of the tables ``null`` and ``null_summary``."""
@@ -50,14 +50,18 @@ def _specialisation(tables: Tables) -> Iterator[Finding]:
         if rest:
             sentence += f" At {_stages(rest)} slices behave like random ones."
     else:
-        sentence = f"Heads are not shown to specialise in topics at {_stages(rest)}: they differ no more than random slices do."
+        sentence = (
+            f"Heads are not shown to specialise in topics at {_stages(rest)}: they differ no more than random slices "
+            "do."
+        )
     parts = []
     for stage, row in rows.items():
         untrained = tables.one("untrained", stage=stage, measure=NAMES, head=0)
         without = "" if untrained is None else f", random weights {untrained['spread']:.3f}"
         parts.append(
             f"stage {stage}: standard deviation over heads {row['spread']:.3f}, over random slices "
-            f"{row['slices_spread']:.3f} (95 % below {row['slices_spread_high']:.3f}){without}, p = {row['spread_p']:.3f}"
+            f"{row['slices_spread']:.3f} (95 % below {row['slices_spread_high']:.3f}){without}, p = "
+            f"{row['spread_p']:.3f}"
         )
     slicings = next(iter(rows.values()))["slicings"]
     yield Finding("specialisation", sentence + _circular(tables), f"{'; '.join(parts)}; {slicings} random slicings")
@@ -223,7 +227,7 @@ def _older(tables: Tables) -> Iterator[Finding]:
     if not tables.rows.get("null_summary") and tables.labelled:
         yield Finding(
             "older",
-            "This run was analysed by an older version and is not compared with random slices yet. Run 'analyse' again.",
+            "An older version analysed this run: its heads are not compared with random slices. Run 'analyse' again.",
             "missing: analysis/null.parquet",
         )
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from core.analysis.examples import examples_of
 from core.analysis.profiles import correlation_with_full, minus_topic_means, selectivity, sparsity
-from core.analysis.similarity import own, similarity, unit
+from core.analysis.similarity import similarity, unit
 from core.analysis.topic_match import nearest_is_own
+from core.runs.labels import own
 
 NEIGHBOUR_SAMPLE = 500
 """Documents among which nearest neighbours are looked for, at most: their cost grows with the square."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +88,21 @@ class ModelInfo:
     max_tokens: int
     dtype: str
     notes: tuple[str, ...] = ()
+
+    def record(self) -> dict[str, Any]:
+        """As a manifest has it."""
+        return {
+            "name": self.name,
+            "revision": self.revision,
+            **asdict(self.shape),
+            "layer": self.layers[-1],
+            "pooling": self.pooling,
+            "prompt": self.prompt,
+            "query_prompt": self.query_prompt,
+            "max_tokens": self.max_tokens,
+            "dtype": self.dtype,
+            "notes": list(self.notes),
+        }
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ class Office:
             from core.model.same_model import Whereabouts, run_model
 
             ticket.check(f"Loading the model {record['name']} …")
-            found = run_model(manifest, Whereabouts(device=setting("HEADSCOPE_DEVICE"), fetch=False))
+            found = run_model(manifest.model, Whereabouts(device=setting("HEADSCOPE_DEVICE"), fetch=False))
             while len(self.models) >= _MOST_MODELS:
                 del self.models[next(iter(self.models))]
             self.models[key] = found

@@ -21,7 +21,7 @@ from core.analysis.null import (
 )
 from core.analysis.redundancy import Moments, group_comparison
 from core.analysis.separability import Separability, over_splits, separability
-from core.maps.stratify import stratified
+from core.analysis.stratify import stratified
 from precompute.job.step import Rows, add
 
 if TYPE_CHECKING:
