@@ -39,9 +39,18 @@ class Comparison:
     @property
     def verdicts(self) -> list[str]:
         """``[head]``: above, within or below random slices."""
-        middle = np.nanmedian(self.null)
-        side = np.where(self.values > middle, ABOVE, BELOW)
-        return [str(name) for name in np.where(self.adjusted <= LEVEL, side, WITHIN)]
+        return self.verdicts_of(self.values)
+
+    def verdicts_of(self, values: np.ndarray) -> list[str]:
+        """The same for the slices of another slicing, ``values[slice]``."""
+        side = np.where(values > np.median(self.null), ABOVE, BELOW)
+        adjusted = benjamini_hochberg(two_sided(values, self.null))
+        return [str(name) for name in np.where(adjusted <= LEVEL, side, WITHIN)]
+
+    @property
+    def flagged_slices(self) -> float:
+        """The share of random slices that would be flagged if their slicing were the heads: the rule's false alarms."""
+        return float(np.mean([[name != WITHIN for name in self.verdicts_of(values)] for values in self.null]))
 
     @property
     def spread(self) -> float:

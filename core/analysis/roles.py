@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 
@@ -29,6 +29,8 @@ class Evidence:
     """The largest of as many random slices: a slice of the embedding follows the whole to some extent anyway."""
     sparsity: float
     farthest: float
+    against_slices: Mapping[str, str] | None = None
+    """By measure: whether the head is above, within or below random slices; None where that was not computed."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class Rule:
     sentence: str
     holds: Callable[[Evidence], bool]
     because: Callable[[Evidence], str]
+    beyond: tuple[str, str]
+    """The measure in which the head must also lie beyond random slices, and on which side."""
 
 
 @dataclass(frozen=True)
@@ -62,22 +66,26 @@ RULES: dict[str, Rule] = {
             f"{e.topic}: gap {e.gap:.2f} (next topic {_said(e.next_gap)}), AUC {e.auc:.2f} (above {e.auc_low:.2f}), "
             f"by the topic's name {e.auc_by_name:.2f}; chance 0.50"
         ),
+        ("selectivity", "above"),
     ),
     "sparse": Rule(
         "Single documents stand out: the 2 % farthest from the median have at least half of all squared deviation "
         "(0.14 in a normal distribution), and one is 0.1 or more away.",
         lambda e: e.sparsity >= 0.5 and e.farthest >= 0.1,
         lambda e: f"2 % of the documents have {e.sparsity:.0%} of the deviation (normal: 14 %), up to {e.farthest:.2f}",
+        ("sparsity", "above"),
     ),
     "uniform": Rule(
         "Nothing varies: the spread over documents is below 0.02.",
         lambda e: e.spread < 0.02,
         lambda e: f"spread {e.spread:.3f} around {e.mean:.2f}",
+        ("spread", "below"),
     ),
     "avoiding": Rule(
         "Negative for nearly all: at least nine in ten documents, and the mean's interval below 0.",
         lambda e: e.mean_high < 0 and e.positive <= 0.1,
         lambda e: f"mean {e.mean:.2f} ({e.mean_low:.2f} to {e.mean_high:.2f}), {1 - e.positive:.0%} not above 0",
+        ("mean", "below"),
     ),
     "aligned": Rule(
         "Follows the full embedding's order within topics: rank correlation at least 0.5, its interval above what "
@@ -87,19 +95,26 @@ RULES: dict[str, Rule] = {
             f"rank correlation {e.alignment:.2f} (above {e.alignment_low:.2f}), "
             f"random slices at most {e.alignment_of_random:.2f}"
         ),
+        ("alignment", "above"),
     ),
     "general": Rule(
         "High for nearly all: 95 in 100 documents above 0.1, whatever their topic.",
         lambda e: e.low_percentile >= 0.1,
         lambda e: f"mean {e.mean:.2f}, 95 % of the documents above {e.low_percentile:.2f}",
+        ("mean", "above"),
     ),
 }
 """In order: the first that holds is the role. The more particular come first."""
 
 
 def verdict(evidence: Evidence) -> Verdict:
-    """The role of a head with these numbers."""
-    roles = tuple(role for role, rule in RULES.items() if rule.holds(evidence))
+    """The role of a head with these numbers; one that random slices show as well is not claimed."""
+    seen = evidence.against_slices
+    roles = tuple(
+        role
+        for role, rule in RULES.items()
+        if rule.holds(evidence) and (seen is None or seen.get(rule.beyond[0]) == rule.beyond[1])
+    )
     if roles:
         return Verdict(roles[0], roles, "; ".join(RULES[role].because(evidence) for role in roles))
     return Verdict(

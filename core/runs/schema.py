@@ -220,7 +220,7 @@ ANALYSIS: dict[str, pa.Schema] = {
             pa.field("slicings", pa.int32(), nullable=False),
             pa.field("documents", pa.int32(), nullable=False),
             *_figures("heads", "slices", "slices_sd", "slices_low", "slices_high", "slices_least", "slices_most"),
-            *_figures("spread", "slices_spread", "slices_spread_high", "spread_p"),
+            *_figures("spread", "slices_spread", "slices_spread_high", "spread_p", "flagged"),
             *_figures("largest_slice", "largest_slice_high", "largest_p"),
             pa.field("best_head", pa.int16()),
             *_figures("best", "best_slice", "best_slice_high", "best_p"),

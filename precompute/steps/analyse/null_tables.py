@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,8 +21,9 @@ from core.analysis.null import (
     two_sided,
 )
 from core.analysis.redundancy import Moments, group_comparison
-from core.analysis.separability import Separability, over_splits, separability
+from core.analysis.separability import over_splits, separability
 from core.analysis.stratify import stratified
+from core.model.stages import HEADS, RANDOM, permutation
 from precompute.job.step import Rows, add
 
 if TYPE_CHECKING:
@@ -41,15 +43,27 @@ def choose_documents(labels: np.ndarray, seed: int = 0) -> np.ndarray:
     return np.concatenate([chance.permutation(known), chance.permutation(unknown)])[:SAMPLE].astype(np.int64)
 
 
-def compare(
-    inputs: StageInputs, vectors: np.ndarray, mean: np.ndarray, progress: Callable[[float], None]
-) -> dict[str, Rows]:
+@dataclass(frozen=True)
+class Compared:
+    rows: dict[str, Rows]
+    verdicts: dict[str, list[dict[str, str]]]
+    """By slicing and head: above, within or below random slices, by measure; empty where nothing was compared."""
+
+
+def compare(inputs: StageInputs, vectors: np.ndarray, mean: np.ndarray, progress: Callable[[float], None]) -> Compared:
     """From ``vectors[doc, width]`` of ``inputs.compared`` and the corpus ``mean[width]``."""
     null: Rows = {}
     summary: Rows = {}
+    verdicts: dict[str, list[dict[str, str]]] = {}
     heads, labels = inputs.shape.heads, inputs.labels[inputs.compared]
     if (sample := _sample(inputs, vectors, labels, inputs.topic_vectors, mean)) is not None:
-        for measure, compared in compare_with_slices(sample, seed=inputs.seed, progress=progress).items():
+        found = compare_with_slices(sample, seed=inputs.seed, progress=progress)
+        random = sample.measure(permutation(vectors.shape[1], RANDOM))
+        verdicts = {
+            HEADS: _by_head({measure: one.verdicts for measure, one in found.items()}),
+            RANDOM: _by_head({measure: one.verdicts_of(random.value(measure)) for measure, one in found.items()}),
+        }
+        for measure, compared in found.items():
             _add_heads(null, inputs.stage, measure, compared.values, compared.null, compared.p, compared.adjusted)
             _add_summary(summary, inputs.stage, measure, compared, len(sample.labels))
     parted = separability(vectors, heads, inputs.seed)
@@ -58,7 +72,12 @@ def compare(
         _add_heads(null, inputs.stage, PROBE, parted.recall, parted.null, p, benjamini_hochberg(p))
         compared = Comparison(parted.recall, parted.null, p, p, benjamini_hochberg(p), parted.difference, None)
         _add_summary(summary, inputs.stage, PROBE, compared, parted.documents)
-    return {"null": null, "null_summary": summary, "untrained": _untrained(inputs, vectors, parted)}
+    rows = {"null": null, "null_summary": summary, "untrained": _untrained(inputs, vectors)}
+    return Compared(rows, verdicts)
+
+
+def _by_head(verdicts: dict[str, list[str]]) -> list[dict[str, str]]:
+    return [dict(zip(verdicts, each, strict=True)) for each in zip(*verdicts.values(), strict=True)]
 
 
 def _sample(
@@ -78,7 +97,7 @@ def _sample(
     )
 
 
-def _untrained(inputs: StageInputs, vectors: np.ndarray, trained: Separability | None) -> Rows:
+def _untrained(inputs: StageInputs, vectors: np.ndarray) -> Rows:
     """The same measures of a model with random weights, on the first documents of the sample."""
     rows: Rows = {}
     twin = inputs.untrained
@@ -149,6 +168,7 @@ def _add_summary(rows: Rows, stage: int, measure: str, found: Comparison, docume
         slices_spread=np.median(spreads),
         slices_spread_high=np.percentile(spreads, 95),
         spread_p=found.spread_p,
+        flagged=found.flagged_slices,
         largest_slice=np.median(largest),
         largest_slice_high=np.percentile(largest, 95),
         largest_p=found.largest_p,

@@ -107,7 +107,7 @@ def analyse_stage(run: Run, inputs: StageInputs, tell: Tell) -> dict[str, Rows]:
     )
     tell(0.5, "head × head redundancy")
     found = {
-        **compared,
+        **compared.rows,
         "example_match": tables.example_match(inputs.stage, sums.example_hits, corpus.examples(1)),
         "examples": tables.examples(inputs.stage, inputs.topics, corpus.mean, corpus.topics, corpus.documents, docs),
         **tables.redundancy(inputs.stage, sums.moments.redundancy(), inputs.shape, inputs.seed),
@@ -149,6 +149,7 @@ def analyse_stage(run: Run, inputs: StageInputs, tell: Tell) -> dict[str, Rows]:
             part.histograms.auc(),
             sums.activation if slicing == HEADS else None,
             control.random_alignment,
+            compared.verdicts.get(slicing),
         )
     return {
         **found,

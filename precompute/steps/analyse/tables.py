@@ -194,6 +194,7 @@ def add_profiles(
     auc_by_name: np.ndarray,
     activation: np.ndarray | None,
     random_alignment: float,
+    against_slices: list[dict[str, str]] | None,
 ) -> None:
     """A row for the full embedding and one for each head; without labels only the activation is known."""
     docs = len(inputs.labels)
@@ -207,7 +208,7 @@ def add_profiles(
             by_name = float(auc_by_name[head, found.topic[head]])
             columns |= profile_columns(found, head, inputs.topics, by_name, random_alignment)
             if head:  # random slices too: how often the rules hold by chance
-                columns |= role_columns(columns)
+                columns |= role_columns(columns, None if against_slices is None else against_slices[head - 1])
         add(rows, stage=inputs.stage, slicing=slicing, head=head, **columns)
 
 
@@ -237,9 +238,10 @@ def profile_columns(
     return columns
 
 
-def role_columns(columns: dict[str, Any]) -> dict[str, Any]:
-    """The role of a head with these ``profile_columns``."""
-    found = verdict(Evidence(**{name: _or_nan(columns[name]) for name in Evidence.__dataclass_fields__}))
+def role_columns(columns: dict[str, Any], against_slices: dict[str, str] | None = None) -> dict[str, Any]:
+    """The role of a head with these ``profile_columns``, and where it lies among random slices."""
+    names = [name for name in Evidence.__dataclass_fields__ if name != "against_slices"]
+    found = verdict(Evidence(**{name: _or_nan(columns[name]) for name in names}, against_slices=against_slices))
     return {"role": found.role, "roles": list(found.roles), "because": found.because}
 
 
