@@ -9,6 +9,8 @@ from pathlib import Path
 from core.analysis import study
 from core.analysis.agreement import Compared, all_compared
 from core.analysis.findings import Finding, findings
+from core.analysis.head_measures import TITLES
+from core.analysis.null import ABOVE, BELOW
 from core.analysis.probe import BY_DOCUMENT, BY_SAMPLE, LEAST_DOCS
 from core.analysis.report import TopicMerges, as_json, topic_merges
 from core.analysis.topic_match import WITHIN
@@ -48,6 +50,7 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
             *_head(run, tables),
             *_probe(tables),
             *_topic_match(tables),
+            *_random_slices(tables),
             *_agreement(compared),
             *_maps(tables),
             *_merges(merges),
@@ -122,6 +125,25 @@ def _topic_match(tables: Tables) -> list[str]:
     first = tables.pick("topic_match", stage=tables.manifest.stages[0], slicing=HEADS, method="full")
     lines.append(f"  {'chance':<32}" + "".join(f"{row['chance']:<24.1%}" for row in first))
     lines.append(f"  {'always the most frequent':<32}" + "".join(f"{row['majority']:<24.1%}" for row in first))
+    return lines
+
+
+def _random_slices(tables: Tables) -> list[str]:
+    rows = tables.rows.get("null_summary", [])
+    if not rows:
+        return []
+    lines = ["", f"Heads against random slices of the same size ({rows[0]['documents']:,} documents)"]
+    lines.append(f"  {'':<46}{'heads':>7}{'slices':>8}{'SD heads':>10}{'SD slices':>11}{'p':>7}  above / below")
+    for row in rows:
+        heads = tables.pick("null", stage=row["stage"], measure=row["measure"])
+        beyond = [
+            ", ".join(str(one["head"]) for one in heads if one["verdict"] == side) or "–" for side in (ABOVE, BELOW)
+        ]
+        stage, name = row["stage"], TITLES[row["measure"]]
+        lines.append(
+            f"  {f'stage {stage}, {name}':<46}{row['heads']:>7.3f}{row['slices']:>8.3f}{row['spread']:>10.3f}"
+            f"{row['slices_spread']:>11.3f}{row['spread_p']:>7.3f}  {' / '.join(beyond)}"
+        )
     return lines
 
 

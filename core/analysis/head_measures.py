@@ -30,6 +30,8 @@ PER_HEAD = {
 }
 """Measures that exist only for a head as a whole."""
 MEASURES = {**PER_DOCUMENT, **PER_HEAD}
+TITLES = {**MEASURES, "probe": "recall of the probe"}
+"""What people read; the names of the tables ``null`` and ``null_summary``."""
 
 
 @dataclass(frozen=True)

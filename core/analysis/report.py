@@ -69,6 +69,11 @@ def as_json(tables: Tables) -> dict[str, Any]:
         "control": {stage: _without_stage(tables.pick("control", stage=stage)) for stage in stages},
         "groups": {stage: _without_stage(tables.pick("groups", stage=stage)) for stage in stages},
     }
+    for name in ("example_match", "untrained"):
+        if name in tables.rows:
+            found[name] = {stage: _without_stage(tables.pick(name, stage=stage)) for stage in stages}
+    if "null_summary" in tables.rows:
+        found["random_slices"] = {stage: _random_slices(tables, stage) for stage in stages}
     if "maps" in tables.rows:
         found["maps"] = {stage: _without_stage(tables.pick("maps", stage=stage, head=0)) for stage in stages}
     return found
@@ -101,10 +106,25 @@ def _topic_match(tables: Tables, stage: int) -> dict[str, Any]:
 
 
 def _heads(tables: Tables, stage: int) -> list[Row]:
-    rows = tables.pick("profiles", stage=stage, slicing=HEADS)
-    return [
-        {key: value for key, value in row.items() if key not in ("stage", "slicing")} for row in rows if row["head"]
-    ]
+    """Each head's profile, and where it lies among random slices by every measure."""
+    found = []
+    for row in tables.pick("profiles", stage=stage, slicing=HEADS):
+        if row["head"]:
+            profile = {key: value for key, value in row.items() if key not in ("stage", "slicing")}
+            against = {
+                one["measure"]: {key: one[key] for key in ("value", "percentile", "p", "p_adjusted", "verdict")}
+                for one in tables.pick("null", stage=stage, head=row["head"])
+            }
+            found.append(profile | ({"random_slices": against} if against else {}))
+    return found
+
+
+def _random_slices(tables: Tables, stage: int) -> dict[str, Row]:
+    """All heads together against random slices, by measure."""
+    return {
+        row["measure"]: {key: value for key, value in row.items() if key not in ("stage", "measure")}
+        for row in tables.pick("null_summary", stage=stage)
+    }
 
 
 def _without_stage(rows: Sequence[Row]) -> list[Row]:

@@ -178,8 +178,10 @@ def test_an_interval_over_splits_allows_for_the_documents_that_they_share() -> N
 
 def test_heads_with_directions_of_their_own_are_told_apart_better_than_slices() -> None:
     chance = np.random.default_rng(9)
-    own = 1.5 * chance.normal(size=(1, HEADS, 1)) * np.ones((1, HEADS, DIM))  # the same in all of a head's numbers
-    found = separability((chance.normal(size=(120, HEADS, DIM)) + own).reshape(120, -1), HEADS)
+    own = 0.6 * chance.normal(size=(HEADS, DIM))
+    # What varies within a head varies in one direction, which the probe can ignore; a slice has several heads' parts.
+    loud = 4 * chance.normal(size=(120, HEADS, 1)) * np.ones(DIM)
+    found = separability((own + loud + chance.normal(size=(120, HEADS, DIM))).reshape(120, -1), HEADS)
     assert found is not None
     assert found.heads.mean() > found.slices.mean()
     assert found.difference.low > 0
