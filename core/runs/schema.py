@@ -383,6 +383,16 @@ ANALYSIS: dict[str, pa.Schema] = {
             pa.field("told_of", pa.int32(), nullable=False),
         ]
     ),
+    # What equally many numbers reach that are chosen otherwise; ``ahead`` is what the kept heads are ahead of them.
+    "pruning_rivals": pa.schema(
+        [
+            _STAGE,
+            _TASK,
+            pa.field("rival", pa.string(), nullable=False),
+            pa.field("heads", pa.int16(), nullable=False),
+            *_figures("value", "low", "high", "ahead", "ahead_low", "ahead_high", "p"),
+        ]
+    ),
     # ``gained`` is against uniform weights; ``strength`` of learned ones, null for the others.
     "weights": pa.schema(
         [
@@ -492,6 +502,7 @@ MADE_BY: dict[str, tuple[str, ...]] = {
         "importance",
         "pruning",
         "pruned",
+        "pruning_rivals",
         "weights",
         "head_weights",
     ),

@@ -141,6 +141,12 @@ LAYOUTS: dict[str, Layout] = {
     "pruned": Layout(
         ("task", "way"), lambda sizes: len(known.TASKS) * len(known.WAYS), exact=False, never_null=("value", "all")
     ),
+    "pruning_rivals": Layout(
+        ("task", "rival"),
+        lambda sizes: len(known.TASKS) * len(known.RIVALS),
+        exact=False,
+        never_null=("value", "ahead", "p"),
+    ),
     "weights": Layout(
         ("task", "kind"),
         lambda sizes: len(known.TASKS) * len(known.WEIGHT_KINDS),

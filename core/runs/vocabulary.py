@@ -50,6 +50,7 @@ CHANCE = "chance"
 METRICS = ("success", "category", "all found", "weighted", "ndcg", "mrr")
 ORDERS = ("greedy", "activation", "random")
 WEIGHT_KINDS = ("uniform", "mrag", "learned")
+RIVALS = ("random slices", "random heads", "random dimensions", "first dimensions", "PCA")
 CLAIMS = ("better", "worse", "no difference shown")
 DEPTH = 32
 MOST_QUERIES = 20_000

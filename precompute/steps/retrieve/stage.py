@@ -12,6 +12,7 @@ from core.model.stages import split_heads
 from core.retrieval.head_index import HeadIndex
 from core.retrieval.judge import Asked
 from core.retrieval.queries import Query
+from core.retrieval.rivals import rivals
 from core.retrieval.study import FEWEST, Scales, compare_ways, prune, ways_at, weigh
 from core.retrieval.tasks import (
     QUERY_SET,
@@ -33,7 +34,7 @@ from core.runs.results import read_topics
 from core.runs.run import Run
 from precompute.job.step import Rows
 from precompute.steps.retrieve.queries import query_vectors
-from precompute.steps.retrieve.tables import add_pruned, add_ways, add_weights
+from precompute.steps.retrieve.tables import add_pruned, add_rivals, add_ways, add_weights
 
 Told = Callable[[float, str], None]
 _SHARES = (0.25, 0.35, 0.9, 1.0)
@@ -79,7 +80,7 @@ def study_stage(
         chosen = np.sort(np.random.default_rng(given.seed).permutation(len(found.posed.own))[:fitting])
         posed = found.posed.some(chosen)
         asked = ask(found.index, posed, found.topics, lambda share: tell(_SHARES[0] * share, "every head looks"))
-        _study(tables, stage, task, chosen, posed, asked, scales, given, tell)
+        _study(tables, stage, task, chosen, posed, found.index, asked, scales, given, tell)
     return tables
 
 
@@ -89,6 +90,7 @@ def _study(
     task: str,
     numbers: np.ndarray,
     posed: Posed,
+    index: HeadIndex,
     asked: Asked,
     scales: Scales,
     given: StageTasks,
@@ -116,6 +118,10 @@ def _study(
             given.seed,
         )
         add_pruned(tables, stage, task, way, metric, places, made, scales, len(asked.seen))
+        if way == "full" and len(made.enough.heads) < len(scales.scores):
+            tell(pruned, "equally many numbers, chosen otherwise")
+            found_rivals = rivals(index, posed, asked.topics, made.enough.heads, metric, places, given.seed)
+            add_rivals(tables, stage, task, len(made.enough.heads), found_rivals)
     tell(pruned, "learning weights")
     add_weights(tables, stage, task, weigh(asked, scales, metric, places, given.seed))
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from core.analysis.bootstrap import Interval, ratios
 from core.retrieval.metrics import METRICS
+from core.retrieval.rivals import Rival
 from core.retrieval.study import KS, Pruned, Scales, Weighed
 from precompute.job.step import Rows, add
 
@@ -84,6 +85,20 @@ def add_pruned(
         chosen_by=queries // 2,
         told_of=queries - queries // 2,
     )
+
+
+def add_rivals(tables: dict[str, Rows], stage: int, task: str, heads: int, found: list[Rival]) -> None:
+    for rival in found:
+        add(
+            tables.setdefault("pruning_rivals", {}),
+            stage=stage,
+            task=task,
+            rival=rival.name,
+            heads=heads,
+            **_interval("", rival.reached),
+            **_interval("ahead", rival.ahead),
+            p=rival.p,
+        )
 
 
 def add_weights(tables: dict[str, Rows], stage: int, task: str, made: Weighed) -> None:

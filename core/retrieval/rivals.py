@@ -1,0 +1,120 @@
+"""Is it the heads? What a pruned set of heads is held against: other ways to keep equally many numbers.
+
+Where random dimensions do as well, "these heads may go" is no finding about heads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.analysis.bootstrap import Interval, means
+from core.analysis.null import random_orders
+from core.analysis.similarity import unit
+from core.retrieval.head_index import HeadIndex, largest_in_rows
+from core.retrieval.judge import Judge
+from core.retrieval.metrics import METRICS, Answers, measured
+from core.retrieval.pruning import backward, halves, mask
+from core.retrieval.tasks import Posed, ask
+
+DRAWS = 20
+"""Random heads and random dimensions are averaged over so many draws."""
+SLICINGS = 2
+"""Random slicings from which slices are chosen as the heads were; each costs as much as choosing the heads."""
+RIVALS = {
+    "random slices": "random slices, chosen on the same half",
+    "random heads": "random heads",
+    "random dimensions": "random dimensions",
+    "first dimensions": "the first dimensions",
+    "PCA": "principal components",
+}
+
+
+@dataclass(frozen=True)
+class Rival:
+    """What a rival reaches on the held-out queries, and what the chosen heads are ahead of it, paired by query."""
+
+    name: str
+    reached: Interval
+    ahead: Interval
+    p: float
+    """Two-sided, of the difference."""
+
+
+def rivals(
+    index: HeadIndex,
+    posed: Posed,
+    topics: np.ndarray,
+    kept: np.ndarray,
+    metric: str,
+    places: int,
+    seed: int = 0,
+    progress: Callable[[float], None] = lambda share: None,
+) -> list[Rival]:
+    """Of cosine ranking with the heads ``kept`` (from 0), chosen on one half of the queries of ``posed``."""
+    docs = index.vectors.astype(np.float32).reshape(index.docs, -1)
+    queries = posed.vectors.astype(np.float32).reshape(len(posed.vectors), -1)
+    heads, size = index.vectors.shape[1], len(kept)
+    dim = index.vectors.shape[2]
+    choose, held_out = halves(len(queries), seed)
+    asked = posed.some(held_out)
+    answers = Answers.of(asked.relevant, topics)
+
+    def verdict(columns: np.ndarray | slice) -> np.ndarray:
+        return _verdict(queries[held_out][:, columns], docs[:, columns], asked.own, answers, metric, places)
+
+    chance = np.random.default_rng([seed, 4])
+    by_head = np.arange(heads * dim).reshape(heads, dim)
+    own = verdict(by_head[kept].ravel())
+    width = size * dim
+    found = {
+        "random heads": _mean(verdict(by_head[chance.permutation(heads)[:size]].ravel()) for _ in range(DRAWS)),
+        "random dimensions": _mean(verdict(chance.permutation(heads * dim)[:width]) for _ in range(DRAWS)),
+        "first dimensions": verdict(slice(0, width)),
+        "PCA": _verdict(*_principal(queries[held_out], docs, width), asked.own, answers, metric, places),
+    }
+    slices = []
+    for number, order in enumerate(random_orders(heads * dim, SLICINGS, seed)):
+        cut = HeadIndex.of([docs[:, order]], heads)
+        other = Posed(queries[:, order].reshape(-1, heads, dim), posed.relevant, posed.own, posed.aspects)
+        judge = Judge.of("full", ask(cut, other.some(choose), topics), np.ones(heads))
+        left = backward(judge, metric, places)[heads - size :]
+        judge = Judge.of("full", ask(cut, other.some(held_out), topics), np.ones(heads))
+        slices.append(judge.verdict(judge.total(mask(left, heads)), metric, places))
+        progress((number + 1) / SLICINGS)
+    found["random slices"] = np.mean(slices, axis=0)
+    return [_rival(name, own, found[name]) for name in RIVALS]
+
+
+def _rival(name: str, own: np.ndarray, other: np.ndarray) -> Rival:
+    from scipy.special import ndtr
+
+    both = means(np.stack([other, own - other], axis=1).astype(np.float32))
+    difference = own - other
+    error = difference.std(ddof=1) / len(difference) ** 0.5 if len(difference) > 1 else 0.0
+    p = 1.0 if error == 0 else float(2 * ndtr(-abs(difference.mean()) / error))
+    return Rival(name, *(Interval(both.value[at], both.low[at], both.high[at]) for at in range(2)), p)
+
+
+def _verdict(
+    queries: np.ndarray, docs: np.ndarray, own: np.ndarray, answers: Answers, metric: str, places: int
+) -> np.ndarray:
+    """``[query]``: the metric of ranking by cosine."""
+    scores = unit(queries) @ unit(docs).T
+    here = np.flatnonzero(own >= 0)
+    scores[here, own[here]] = -np.inf
+    ranked = largest_in_rows(scores, min(places, scores.shape[1] - bool(len(here))))
+    return np.asarray(measured(ranked, answers)[list(METRICS).index(metric), :, -1])
+
+
+def _principal(queries: np.ndarray, docs: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Both in the documents' first ``width`` principal directions (not centred: cosines keep their meaning)."""
+    _, vectors = np.linalg.eigh(docs.T.astype(np.float64) @ docs.astype(np.float64))
+    axes = vectors[:, ::-1][:, :width].astype(np.float32)
+    return queries @ axes, docs @ axes
+
+
+def _mean(rows: object) -> np.ndarray:
+    return np.asarray(np.mean(list(rows), axis=0))  # type: ignore[call-overload]
