@@ -17,19 +17,19 @@ def test_every_table_is_made_by_one_step_and_has_its_rows_checked() -> None:
 
 
 def test_tables_may_hold_what_the_steps_write() -> None:
-    assert vocabulary.TOPICS_SHA256 == hashlib.sha256("\n".join(topics.original()).encode()).hexdigest()
+    assert hashlib.sha256("\n".join(topics.original()).encode()).hexdigest() == vocabulary.TOPICS_SHA256
     assert vocabulary.WITHIN == topic_match.WITHIN
     assert vocabulary.HEAD_POOLINGS == similarity.POOLINGS
     assert vocabulary.SPLITS == probe.SPLITS
-    assert vocabulary.ATTENTION_MEASURES == tuple(attention_measures.MEASURES)
+    assert tuple(attention_measures.MEASURES) == vocabulary.ATTENTION_MEASURES
     assert vocabulary.ATTENTION_ENDS == attention_measures.ENDS
     assert vocabulary.ATTENTION_TYPES == attention_types.TYPES
     assert vocabulary.FARTHEST == attention_measures.FARTHEST
-    assert vocabulary.LAYER_CURVES == {name: tuple(each.series) for name, each in layer_measures.MEASURES.items()}
+    assert {name: tuple(each.series) for name, each in layer_measures.MEASURES.items()} == vocabulary.LAYER_CURVES
     assert (vocabulary.SIDES, vocabulary.TO_READ) == (layer_measures.SIDES, layer_measures.TO_READ)
-    assert vocabulary.TASKS == tuple(tasks.TASKS)
-    assert vocabulary.WAYS == tuple(ways.WAYS)
-    assert vocabulary.METRICS == tuple(metrics.METRICS)
+    assert tuple(tasks.TASKS) == vocabulary.TASKS
+    assert tuple(ways.WAYS) == vocabulary.WAYS
+    assert tuple(metrics.METRICS) == vocabulary.METRICS
     assert (vocabulary.CHANCE, vocabulary.ORDERS, vocabulary.WEIGHT_KINDS) == (study.CHANCE, study.ORDERS, study.KINDS)
     assert vocabulary.CLAIMS == pruning.CLAIMS
     assert (vocabulary.DEPTH, vocabulary.MOST_QUERIES) == (ways.DEPTH, queries.MOST)
