@@ -15,7 +15,7 @@ import numpy as np
 import streamlit as st
 
 from core.errors import Mistake
-from core.model.attended import Attended, Matrix
+from core.model.attention import Attended, Matrix
 from core.model.chunks import Chunk, Reach, chunks, reach
 from core.model.stages import split_heads
 from core.runs.manifest import Manifest

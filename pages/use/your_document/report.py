@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.model.attended import Attended
+from core.model.attention import Attended
 from core.model.stages import STAGES
 from core.runs.parquet import RowLookup
 from pages.shared.data import documents

@@ -8,8 +8,7 @@ import numpy as np
 
 from core.analysis.stratify import stratified
 from core.errors import Mistake
-from core.maps.alignment import turn_onto
-from core.maps.quality import kept_by_chance
+from core.maps.quality import kept_by_chance, turn_onto
 from core.maps.tsne import check_perplexity
 from core.runs.files import remove_folder
 from core.runs.labels import own_codes

@@ -16,10 +16,9 @@ from numba import config as numba_config
 
 from core.analysis.stratify import stratified
 from core.errors import Mistake
-from core.maps.alignment import turn_onto
 from core.maps.neighbours import Index, neighbour_graph
 from core.maps.place import Placer
-from core.maps.quality import kept_by_chance, kept_neighbours
+from core.maps.quality import kept_by_chance, kept_neighbours, turn_onto
 from core.maps.repulsion import Grid, attraction, divergence
 from core.maps.tsne import (
     METHODS,

@@ -14,7 +14,7 @@ from torch import nn
 from transformers import AutoConfig, AutoModel
 
 from core.errors import Mistake
-from core.model.attended import attention
+from core.model.attention import attention
 from core.model.batches import pad
 from core.model.extract import HeadExtractor, Rows
 from core.model.families import FAMILIES, family_of, shape_of
