@@ -26,8 +26,7 @@ pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
 SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=8, head_dim=2)
 TABLES = ("topic_match", "probe", "profiles", "redundancy", "groups", "control")
-BEST_STAGE = "topic match within 1, mean of slices"
-SELECTIVITY = "selectivity, median of slices (range)"
+ADDED = ("topic_match_differences", "null", "null_summary", "untrained")
 
 
 def tables_of(labelled: int = 90, stages: tuple[int, ...] = (1,), centre: bool = False, **rows: list[Row]) -> Tables:
@@ -124,155 +123,185 @@ def the_one(tables: Tables, subject: str, merges: TopicMerges | None = None) -> 
     return found[0]
 
 
-# Where to extract.
+def summary(measure: str = "names", stage: int = 1, **figures: float | int | None) -> Row:
+    """A row of ``null_summary`` in which nothing is beyond random slices; ``figures`` are others."""
+    row: Row = {"stage": stage, "measure": measure, "slicings": 200, "documents": 90}
+    row |= {"heads": 0.2, "slices": 0.2, "slices_sd": 0.03, "slices_low": 0.15, "slices_high": 0.25}
+    row |= {"slices_least": 0.1, "slices_most": 0.3}
+    row |= {"spread": 0.03, "slices_spread": 0.03, "slices_spread_high": 0.04, "spread_p": 0.5, "flagged": 0.0}
+    row |= {"largest_slice": 0.25, "largest_slice_high": 0.3, "largest_p": 0.5}
+    row |= {"best_head": 1, "best": 0.22, "best_slice": 0.21, "best_slice_high": 0.28, "best_p": 0.5}
+    row |= {"difference": 0.0, "difference_low": -0.01, "difference_high": 0.01}
+    return row | figures
 
 
-def test_a_clearly_best_stage_is_recommended() -> None:
-    rows = [
-        control(BEST_STAGE, (0.20, 0.18, 0.22), stage=1),
-        control(BEST_STAGE, (0.30, 0.23, 0.32), stage=2),
-        control(BEST_STAGE, (0.10, 0.08, 0.12), stage=3),
-    ]
-    found = the_one(tables_of(stages=(1, 2, 3), control=rows), "stage")
-    assert "most often at stage 2 (projected)" in found.sentence
-    assert "extract there" in found.sentence
-    for figure in ("20.0%", "30.0% (23.0%–32.0%)", "10.0%", "chance 4.0%"):
+def against(head: int, value: float, verdict: str, measure: str = "names", stage: int = 1) -> Row:
+    figures = {"percentile": 0.5, "p": 0.01, "p_adjusted": 0.02}
+    return {"stage": stage, "measure": measure, "head": head, "value": value, "verdict": verdict, **figures}
+
+
+def untrained(measure: str, value: float, stage: int = 1, **figures: float) -> Row:
+    row: Row = {"stage": stage, "measure": measure, "head": 0, "value": value, "p_adjusted": None, "spread": 0.005}
+    row |= {"spread_p": 0.5, "difference": None, "difference_low": None, "difference_high": None, "documents": 90}
+    return row | figures
+
+
+# Do heads specialise, and which stand out?
+
+
+def test_heads_specialise_where_they_differ_more_than_random_slices_do() -> None:
+    rows = [summary(spread=0.123, spread_p=0.005), summary(stage=2), summary(stage=3, spread_p=0.06)]
+    twin = [untrained("names", 0.04)]
+    found = the_one(tables_of(stages=(1, 2, 3), null_summary=rows, untrained=twin), "specialisation")
+    assert found.sentence.startswith("Heads specialise at stage 1:")
+    assert "At stages 2 and 3 slices behave like random ones." in found.sentence
+    for figure in ("over heads 0.123", "over random slices 0.030", "random weights 0.005", "p = 0.005", "200 random"):
         assert figure in found.evidence
 
 
-@pytest.mark.parametrize("low", [0.22, 0.19])
-def test_no_stage_is_recommended_where_the_intervals_meet(low: float) -> None:
-    rows = [control(BEST_STAGE, (0.20, 0.18, 0.22), stage=1), control(BEST_STAGE, (0.25, low, 0.3), stage=2)]
-    found = the_one(tables_of(stages=(1, 2), control=rows), "stage")
-    assert "about as often at stage 2 (projected) as at stage 1" in found.sentence
-    assert "neither is clearly better" in found.sentence
-    assert "extract" not in found.sentence
+def test_a_spread_that_one_stage_of_three_may_have_by_chance_is_no_finding() -> None:
+    rows = [summary(spread_p=0.03), summary(stage=2, spread_p=0.3), summary(stage=3, spread_p=0.9)]
+    found = the_one(tables_of(stages=(1, 2, 3), null_summary=rows), "specialisation")  # 0.03 · 3 is above 0.05
+    assert found.sentence.startswith("Heads are not shown to specialise in topics at stages 1, 2 and 3")
 
 
-def test_no_stage_is_recommended_where_the_third_might_be_better() -> None:
-    rows = [
-        control(BEST_STAGE, (0.30, 0.28, 0.32), stage=1),
-        control(BEST_STAGE, (0.25, 0.24, 0.26), stage=2),
-        control(BEST_STAGE, (0.24, 0.10, 0.38), stage=3),
-    ]
-    assert "extract there" not in the_one(tables_of(stages=(1, 2, 3), control=rows), "stage").sentence
+def test_heads_beyond_random_slices_are_named_with_their_figures() -> None:
+    rows = [against(11, 0.591, "above"), against(2, 0.068, "below"), against(10, 0.111, "below")]
+    rows += [against(head, 0.2, "within") for head in (1, 3, 4)]
+    match = match_rows((0.68, 0.63, 0.73), [(0.4, 0.3, 0.5)] * 3)
+    tables = tables_of(null=rows, null_summary=[summary(slices_most=0.406)], topic_match=match)
+    found = the_one(tables, "heads")
+    assert found.sentence == (
+        "At stage 1, compared with random slices, head 11 finds the labelled topic more often and heads 2, 10 find it "
+        "less often."
+    )
+    for figure in (
+        "head 11 59.1%",
+        "head 2 6.8%",
+        "all heads together 68.0% (63.0%–73.0%)",
+        "the largest of 800 40.6%",
+    ):
+        assert figure in found.evidence
 
 
-@pytest.mark.parametrize("stages", [(), (2,)])
-def test_one_stage_alone_is_not_compared(stages: tuple[int, ...]) -> None:
-    rows = [control(BEST_STAGE, (0.3, 0.2, 0.4), stage=stage) for stage in stages]
-    assert not about(tables_of(stages=(1, 2, 3), control=rows), "stage")
+def test_no_sentence_about_single_heads_where_none_stands_out() -> None:
+    assert not about(tables_of(null=[against(1, 0.2, "within")], null_summary=[summary()]), "heads")
+
+
+# Where to extract.
+
+
+def test_the_stage_is_recommended_whose_best_head_beats_the_best_slices() -> None:
+    rows = [summary(best=0.55, best_head=11, best_p=0.005), summary(stage=2, best=0.6, best_p=0.2)]
+    found = the_one(tables_of(stages=(1, 2), null_summary=rows), "stage")
+    assert "extract at stage 1 (attention)" in found.sentence
+    assert "head 11, finds the labelled topic for 55% of held-out documents" in found.sentence
+    assert "stage 2: head 1 60.0%, best random slice 21.0% (95 % below 28.0%), p = 0.200" in found.evidence
+
+
+def test_no_stage_is_recommended_where_the_best_slices_do_as_well() -> None:
+    found = the_one(tables_of(stages=(1, 2), null_summary=[summary(best_p=0.04), summary(stage=2)]), "stage")
+    assert found.sentence.startswith("No stage is recommended")  # two were tried: 0.04 is above 0.05 / 2
+
+
+def test_a_run_of_an_older_version_is_told_what_it_lacks() -> None:
+    found = findings(tables_of())
+    assert [finding.about for finding in found] == ["older"]
+    assert "Run 'analyse' again" in found[0].sentence
+    assert not about(tables_of(labelled=0), "older")
 
 
 # Can heads be told apart?
 
 
 @pytest.mark.parametrize(
-    ("heads", "random", "said"),
+    ("low", "high", "said"),
     [
-        ((0.8, 0.7, 0.9), (0.5, 0.4, 0.6), "heads can be told apart by their vectors, better than random slices can"),
-        ((0.8, 0.7, 0.9), (0.6, 0.5, 0.7), "random ones just as well: no finding about heads"),  # 0.7 is not above 0.7
-        ((0.5, 0.4, 0.6), (0.7, 0.6, 0.8), "random ones just as well: no finding about heads"),
-        ((0.5, 0.4, 0.6), (0.7, 0.61, 0.8), "random ones even better: no finding about heads"),
-        ((0.3, 0.25, 0.4), (0.1, 0.05, 0.15), "heads cannot be told apart by their vectors"),  # the chance is 0.25
-        ((0.3, 0.26, 0.4), (0.1, 0.05, 0.15), "heads can be told apart by their vectors, better"),
+        (0.001, 0.04, "At stage 1 heads are easier to tell apart by their vectors than random slices are."),
+        (-0.04, -0.001, "At stage 1 they are harder to tell apart than random slices."),
+        (-0.01, 0.01, "At stage 1 no difference to random slices is shown."),
     ],
 )
-def test_the_probe_of_heads_beside_that_of_random_slices(
-    heads: tuple[float, float, float], random: tuple[float, float, float], said: str
-) -> None:
-    rows = [control(f"probe by {split}", heads, random, chance=0.25) for split in (BY_DOCUMENT, BY_SAMPLE)]
-    found = the_one(tables_of(control=rows), "separation")
-    assert said in found.sentence
-    assert f"{heads[0]:.3f} ({heads[1]:.3f}–{heads[2]:.3f})" in found.evidence
+def test_heads_are_told_apart_better_only_by_a_paired_difference(low: float, high: float, said: str) -> None:
+    rows = [summary("probe", heads=0.71, slices=0.69, difference=0.02, difference_low=low, difference_high=high)]
+    found = the_one(tables_of(null_summary=rows), "separation")
+    assert found.sentence == said
+    assert "0.710, random slices 0.690, difference +0.020" in found.evidence
     assert "chance 0.250" in found.evidence
 
 
-def test_the_verdict_is_by_document_and_the_other_split_is_told() -> None:
-    rows = [
-        control(f"probe by {BY_DOCUMENT}", (0.26, 0.20, 0.32), chance=0.25),
-        control(f"probe by {BY_SAMPLE}", (0.99, 0.98, 1.0), chance=0.25),
-    ]
-    found = the_one(tables_of(control=rows), "separation")
-    assert "cannot be told apart" in found.sentence
-    assert "by sample 0.990" in found.evidence
+@pytest.mark.parametrize(
+    ("low", "said"),
+    [
+        (0.01, "easier to tell apart than in the same model with random weights"),
+        (-0.3, "Random weights separate heads at least as well, so none of this shows anything learned."),
+    ],
+)
+def test_what_random_weights_show_as_well_was_not_learned(low: float, said: str) -> None:
+    twin = [untrained("probe", 0.6, difference=0.1, difference_low=low, difference_high=0.2)]
+    rows = [summary("probe", difference_low=0.01, difference_high=0.04)]
+    found = the_one(tables_of(null_summary=rows, untrained=twin), "separation")
+    assert said in found.sentence
+    assert "random weights 0.600" in found.evidence
 
 
 def test_nothing_is_said_of_a_probe_that_was_not_computed() -> None:
-    rows = [control(f"probe by {BY_DOCUMENT}", (0.8, 0.7, 0.9))]
-    assert not about(tables_of(control=rows), "separation")
-    assert not about(tables_of(), "separation")
+    assert not about(tables_of(null_summary=[summary()]), "separation")
 
 
 # Selectivity.
 
 
-@pytest.mark.parametrize(
-    ("lows", "said"),
-    [
-        ([0.31, 0.30, 0.5, None], "topics explain more of 2 of 4 heads' variation than of any random slice's"),
-        ([0.30, 0.1, -0.1, None], "topics explain no head's variation better than the best random slice's"),
-    ],
-)
-def test_heads_are_counted_that_exceed_the_best_random_slice(lows: list[float | None], said: str) -> None:
-    """The best random slice has 0.3; the full embedding (head 0) and random slices do not count as heads."""
-    profiles = [profile(0, selectivity_low=0.9), profile(1, slicing=RANDOM, selectivity_low=0.9)]
-    profiles += [profile(head, selectivity_low=low) for head, low in enumerate(lows, 1)]
-    rows = [control(SELECTIVITY, (0.4, 0.1, 0.6), (0.2, 0.1, 0.3), chance=0)]
-    found = the_one(tables_of(control=rows, profiles=profiles), "selectivity")
-    assert said in found.sentence
-    assert "0.40 (0.10–0.60)" in found.evidence
-    assert "0.20 (0.10–0.30)" in found.evidence
-
-
-def test_a_head_of_unknown_selectivity_exceeds_nothing() -> None:
-    rows = [control(SELECTIVITY, (-0.1, -0.2, 0), (-0.1, -0.2, -0.05), chance=0)]
-    found = the_one(tables_of(control=rows, profiles=[profile(1, selectivity_low=None)]), "selectivity")
-    assert "no head's variation" in found.sentence
+def test_heads_are_named_that_follow_topics_more_than_random_slices_do() -> None:
+    rows = [against(3, 0.38, "above", "selectivity"), against(1, 0.2, "within", "selectivity")]
+    found = the_one(tables_of(null=rows, null_summary=[summary("selectivity")]), "selectivity")
+    assert found.sentence.endswith("than of random slices': at stage 1 head 3.")
+    assert "over random slices 0.20 (95 % below 0.25); no effect 0" in found.evidence
+    found = the_one(tables_of(null=rows[1:], null_summary=[summary("selectivity")]), "selectivity")
+    assert found.sentence == "No head is shown to follow topics more than random slices do."
 
 
 # Pooling.
 
-FULL = (0.5, 0.4, 0.6)
-SAME = (0.45, 0.35, 0.55)
-MEETS_BELOW, BELOW = (0.3, 0.2, 0.4), (0.3, 0.2, 0.39)
-MEETS_ABOVE, ABOVE = (0.7, 0.6, 0.8), (0.7, 0.61, 0.8)
+LESS, SAME, MORE = (-0.1, -0.15, -0.05), (0.0, -0.02, 0.02), (0.1, 0.05, 0.15)
+
+
+def pooled(*differences: tuple[float, float, float], stage: int = 1) -> list[Row]:
+    """Differences of POOLINGS to the full embedding; random slices lose two points."""
+    return [
+        {"stage": stage, "slicing": slicing, "method": name, "head": None, "within": 1}
+        | dict(zip(("difference", "low", "high"), values, strict=True))
+        for slicing, given in ((HEADS, differences), (RANDOM, [(-0.02, -0.03, -0.01)] * 3))
+        for name, values in zip(POOLINGS, given, strict=True)
+    ]
 
 
 @pytest.mark.parametrize(
-    ("pools", "said"),
+    ("differences", "said"),
     [
-        ([BELOW, SAME, SAME], "At stage 1 naive pooling blurs (mean of vectors)."),
-        ([BELOW, SAME, BELOW], "At stage 1 naive pooling blurs (mean of vectors, max of cosines)."),
-        ([SAME, ABOVE, SAME], "At stage 1 pooling of heads does better than the full embedding (mean of cosines)."),
-        ([MEETS_BELOW, SAME, MEETS_ABOVE], "neither better nor worse than the full embedding, within the intervals"),
+        ((LESS, SAME, SAME), "less often than the full embedding: mean of vectors (stage 1)."),
+        (
+            (LESS, SAME, LESS),
+            "less often than the full embedding: mean of vectors (stage 1), max of cosines (stage 1).",
+        ),
+        ((SAME, MORE, SAME), "more often than the full embedding: mean of cosines (stage 1)."),
+        ((SAME, SAME, SAME), "No difference between pooled heads and the full embedding is shown."),
     ],
 )
-def test_poolings_beside_the_full_embedding(pools: list[tuple[float, float, float]], said: str) -> None:
-    found = the_one(tables_of(topic_match=match_rows(FULL, pools)), "pooling")
-    assert said in found.sentence
-    assert "full 50.0% (40.0%–60.0%)" in found.evidence
-    assert "best single head 2 25.0% (15.0%–35.0%)" in found.evidence
-    assert "chance 4.0%" in found.evidence
+def test_poolings_are_compared_document_by_document(
+    differences: tuple[tuple[float, float, float], ...], said: str
+) -> None:
+    found = the_one(tables_of(topic_match_differences=pooled(*differences)), "pooling")
+    assert found.sentence.endswith(said)
+    assert "random slices −2.0" in found.evidence
     assert all(name in found.evidence for name in POOLINGS)
 
 
-def test_poolings_may_differ() -> None:
-    found = the_one(tables_of(topic_match=match_rows(FULL, [BELOW, SAME, ABOVE])), "pooling")
-    assert "mean of vectors" in found.sentence
-    assert "max of cosines" in found.sentence
-
-
-def test_pooling_is_judged_by_the_nearest_topic_of_each_stage() -> None:
-    rows = [
-        *match_rows(FULL, [SAME, SAME, SAME], stage=1),
-        *match_rows(FULL, [BELOW, BELOW, BELOW], stage=1, within=5),
-        *match_rows(FULL, [BELOW, SAME, SAME], stage=3),
-    ]
-    one, three = about(tables_of(stages=(1, 2, 3), topic_match=rows), "pooling")
-    assert "neither better nor worse" in one.sentence
-    assert one.sentence.startswith("At stage 1")
-    assert three.sentence.startswith("At stage 3 naive pooling blurs")
+def test_poolings_of_all_stages_are_one_finding() -> None:
+    rows = [*pooled(LESS, SAME, MORE), *pooled(LESS, SAME, SAME, stage=2)]
+    found = the_one(tables_of(stages=(1, 2), topic_match_differences=rows), "pooling")
+    assert "less often than the full embedding: mean of vectors (stages 1 and 2)." in found.sentence
+    assert "more often than the full embedding: max of cosines (stage 1)." in found.sentence
 
 
 # Roles.
@@ -365,7 +394,7 @@ def test_missing_labels_are_told_with_what_is_missing_for_it() -> None:
 
 
 def test_present_labels_are_not_told() -> None:
-    assert findings(tables_of(labelled=1)) == []
+    assert not about(tables_of(labelled=1), "labels")
 
 
 def merges_of(index: float) -> TopicMerges:
@@ -393,19 +422,31 @@ def figures(draw: st.DrawFn) -> tuple[float, float, float]:
     return value / 20, low / 20, high / 20
 
 
+def drawn_summary(draw: st.DrawFn, measure: str, stage: int) -> Row:
+    difference, low, high = draw(figures())
+    shift = draw(st.sampled_from([0.0, 0.5, 1.0]))
+    p = draw(st.sampled_from([0.005, 0.03, 0.5]))
+    ends = {"difference": difference - shift, "difference_low": low - shift, "difference_high": high - shift}
+    return summary(measure, stage, spread_p=p, best_p=p, **ends)
+
+
 @st.composite
 def any_tables(draw: st.DrawFn) -> Tables:
     """Figures of every kind, coarse enough for intervals that just meet."""
     stages = draw(st.sampled_from([(1,), (1, 3), (1, 2, 3)]))
-    rows: dict[str, list[Row]] = {name: [] for name in TABLES}
+    rows: dict[str, list[Row]] = {name: [] for name in (*TABLES, *ADDED)}
     roles = st.sampled_from([None, "selective", "sparse", "uniform", "avoiding", "aligned", "general"])
     labelled = draw(st.booleans())
     for stage in stages:
-        for measure in (f"probe by {BY_DOCUMENT}", f"probe by {BY_SAMPLE}"):
-            rows["control"].append(control(measure, draw(figures()), draw(figures()), 0.25, stage))
+        rows["null_summary"].append(drawn_summary(draw, "probe", stage))
         if labelled:
-            for measure in (BEST_STAGE, SELECTIVITY):
-                rows["control"].append(control(measure, draw(figures()), draw(figures()), 0.05, stage))
+            verdicts = st.sampled_from(["above", "within", "below"])
+            for measure in ("names", "selectivity"):
+                rows["null_summary"].append(drawn_summary(draw, measure, stage))
+                rows["null"] += [against(head, 0.2, draw(verdicts), measure, stage) for head in range(1, 5)]
+            rows["topic_match_differences"] += pooled(
+                *(draw(st.sampled_from([LESS, SAME, MORE])) for _ in POOLINGS), stage=stage
+            )
             pools = [draw(figures()) for _ in POOLINGS]
             for within in WITHIN:
                 rows["topic_match"] += match_rows(draw(figures()), pools, stage, within)
