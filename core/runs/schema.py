@@ -383,6 +383,19 @@ ANALYSIS: dict[str, pa.Schema] = {
             pa.field("told_of", pa.int32(), nullable=False),
         ]
     ),
+    # Every way's figures less those of the full embedding, paired by query; ``aspects`` 0 is all queries.
+    "way_differences": pa.schema(
+        [
+            _STAGE,
+            _TASK,
+            pa.field("way", pa.string(), nullable=False),
+            pa.field("metric", pa.string(), nullable=False),
+            pa.field("k", pa.int8(), nullable=False),
+            pa.field("aspects", pa.int16(), nullable=False),
+            pa.field("queries", pa.int32(), nullable=False),
+            *_figures("difference", "low", "high"),
+        ]
+    ),
     # What equally many numbers reach that are chosen otherwise; ``ahead`` is what the kept heads are ahead of them.
     "pruning_rivals": pa.schema(
         [
@@ -503,6 +516,7 @@ MADE_BY: dict[str, tuple[str, ...]] = {
         "pruning",
         "pruned",
         "pruning_rivals",
+        "way_differences",
         "weights",
         "head_weights",
     ),

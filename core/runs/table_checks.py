@@ -141,6 +141,12 @@ LAYOUTS: dict[str, Layout] = {
     "pruned": Layout(
         ("task", "way"), lambda sizes: len(known.TASKS) * len(known.WAYS), exact=False, never_null=("value", "all")
     ),
+    "way_differences": Layout(
+        ("task", "way", "metric", "k", "aspects"),
+        lambda sizes: len(known.TASKS) * len(known.WAYS) * 2 * known.MOST_QUERIES,
+        exact=False,
+        never_null=("difference",),
+    ),
     "pruning_rivals": Layout(
         ("task", "rival"),
         lambda sizes: len(known.TASKS) * len(known.RIVALS),
@@ -243,7 +249,7 @@ def _wrong_values(name: str, layout: Layout, table: pa.Table, sizes: Sizes) -> s
         "goes": (1, sizes.heads),
         "k": (1, known.DEPTH),
         "query": (0, known.MOST_QUERIES - 1),
-        "aspects": (1, 2**15),
+        "aspects": (0, 2**15),
         "layer": (1, sizes.layers),
         "place": (1, known.TO_READ),
         "offset": (-known.FARTHEST, known.FARTHEST),

@@ -34,7 +34,7 @@ from core.runs.results import read_topics
 from core.runs.run import Run
 from precompute.job.step import Rows
 from precompute.steps.retrieve.queries import query_vectors
-from precompute.steps.retrieve.tables import add_pruned, add_rivals, add_ways, add_weights
+from precompute.steps.retrieve.tables import add_pruned, add_rivals, add_way_differences, add_ways, add_weights
 
 Told = Callable[[float, str], None]
 _SHARES = (0.25, 0.35, 0.9, 1.0)
@@ -101,6 +101,7 @@ def _study(
         asked, scales, stage, lambda share, message: tell(looked + (compared - looked) * share, message), given.seed
     )
     add_ways(tables, stage, task, found, numbers, posed.aspects)
+    add_way_differences(tables, stage, task, found, posed.aspects, TASKS[task].places)
     if len(asked.seen) < FEWEST:
         return
     metric, places = TASKS[task].metric, TASKS[task].places

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.analysis.bootstrap import Interval, ratios
+from core.analysis.bootstrap import Interval, means, ratios
 from core.retrieval.metrics import METRICS
 from core.retrieval.rivals import Rival
-from core.retrieval.study import KS, Pruned, Scales, Weighed
+from core.retrieval.study import CHANCE, KS, Pruned, Scales, Weighed
 from precompute.job.step import Rows, add
 
 
@@ -35,6 +35,26 @@ def add_ways(
         for query, row in enumerate(kept):
             add(by_query, stage=stage, task=task, way=way, query=int(queries[query]), aspects=int(aspects[query]))
             add(by_query, values=row.astype(np.float32))
+
+
+def add_way_differences(
+    tables: dict[str, Rows], stage: int, task: str, found: dict[str, np.ndarray], aspects: np.ndarray, places: int
+) -> None:
+    """Success and nDCG of every way less the full embedding's, query by query; by number of aspects where they vary."""
+    rows = tables.setdefault("way_differences", {})
+    groups = [0, *(np.unique(aspects).tolist() if len(np.unique(aspects)) > 1 else [])]
+    for way, values in found.items():
+        if way in ("full", CHANCE):
+            continue
+        place = min(places, values.shape[2]) - 1
+        for metric in ("success", "ndcg"):
+            number = list(METRICS).index(metric)
+            paired = values[number, :, place] - found["full"][number, :, place]
+            for group in groups:
+                chosen = paired[(aspects == group) | (group == 0)]
+                interval = means(chosen[:, None].astype(np.float32))
+                add(rows, stage=stage, task=task, way=way, metric=metric, k=place + 1, aspects=int(group))
+                add(rows, queries=len(chosen), difference=interval.value[0], low=interval.low[0], high=interval.high[0])
 
 
 def add_pruned(

@@ -508,9 +508,10 @@ def test_the_figures_by_stage_for_machines() -> None:
         stages=(1, 3),
         centre=True,
         probe=probe_rows(),
-        topic_match=match_rows(FULL, [BELOW, SAME, ABOVE]) + match_rows((0.9, 0.8, 1), [SAME] * 3, within=5),
+        topic_match=match_rows((0.5, 0.4, 0.6), [(0.4, 0.3, 0.5)] * 3)
+        + match_rows((0.9, 0.8, 1), [(0.4, 0.3, 0.5)] * 3, within=5),
         profiles=[profile(0), profile(1, "general"), profile(2), profile(1, slicing=RANDOM)],
-        control=[control(BEST_STAGE, (0.3, 0.2, 0.4))],
+        control=[control("topic match within 1, mean of slices", (0.3, 0.2, 0.4))],
         groups=[group(0.01)],
         maps=maps,
     )
