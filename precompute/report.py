@@ -16,7 +16,7 @@ from core.analysis.report import TopicMerges, as_json, topic_merges
 from core.analysis.topic_match import WITHIN
 from core.analysis.topics import merged_into
 from core.model.stages import HEADS, RANDOM, STAGES
-from core.retrieval.findings import retrieval_json, retrieval_lines
+from core.retrieval.findings import retrieval_json, retrieval_lines, voting_findings
 from core.runs.describe import brings_stages, left_out, sampled, stages_said, stored
 from core.runs.labels import CIRCULAR_NOTE
 from core.runs.results import all_labels, read_retrieval, read_tables, read_topics
@@ -32,8 +32,8 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
     tables = read_tables(run)
     stage = tables.manifest.stages[-1]
     merges = topic_merges(read_topics(run, original=True).vectors[stage], stage, threshold)
-    said = findings(tables, merges)
     compared, retrieval = all_compared(all_labels(run)), read_retrieval(run)
+    said = [*findings(tables, merges), *voting_findings(retrieval)]
     if for_machines:
         found = {
             "run": name,
@@ -150,7 +150,7 @@ def _random_slices(tables: Tables) -> list[str]:
 def _retrieval(found: dict[str, list[Row]], tables: Tables) -> list[str]:
     if not found:
         return []
-    title = "Which heads find what people look for? With 95 % intervals; pruned on one half, told of the other"
+    title = "Which heads find what people look for? 95 % CI; pruned on one half of the queries, reported on the other"
     return ["", title, *(f"  {line}" for line in retrieval_lines(found, tables.manifest.shape))]
 
 

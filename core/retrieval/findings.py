@@ -5,45 +5,142 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from core.analysis.findings import Finding
+from core.analysis.null import LEVEL, benjamini_hochberg
 from core.model.shape import ModelShape
+from core.retrieval.rivals import RIVALS
 from core.retrieval.tasks import TASKS
 from core.runs.tables import Row
 
 _BYTES = 2
 """Of a float16."""
+_CEILING = 0.995
+_SPELLED = {"ndcg": "nDCG", "mrr": "MRR", "success": "recall"}
+DECISIVE = ("random slices", "random dimensions")
+"""What a choice of heads must beat to be about heads."""
+VOTING = ("voting", "split")
 
 
-def pruned_sentence(row: Row, shape: ModelShape, stage: int) -> str:
-    """Of a row of ``pruned``: how many heads are enough, what that costs and what it saves."""
+def metric_name(metric: str, places: int) -> str:
+    """In its usual spelling: ``nDCG@10``."""
+    return f"{_SPELLED.get(metric, metric)}@{places}"
+
+
+def pruned_sentence(row: Row, shape: ModelShape, stage: int, rivals: Sequence[Row] = ()) -> str:
+    """Of a row of ``pruned``: how many heads are enough, and whether that is about heads.
+
+    ``rivals`` are all rows of ``pruning_rivals``: their p-values are corrected over the stages and tasks tried.
+    """
     dim = shape.width(stage) // shape.heads
-    saved = 1 - row["heads"] / shape.heads
-    figure = f"{row['metric']} among the first {row['k']}"
-    verdict = {
-        "better": "they do better than all",
-        "worse": "they do worse than all",
-        "no difference shown": "no difference to all is shown",
-    }[row["claim"]]
-    return (
-        f"{row['heads']} of {shape.heads} heads are within one standard error of the best by the queries they were "
-        f"chosen by. On the others {verdict}: {figure} {_signed(row['value'])} against {_signed(row['all'])}, "
-        f"difference {_signed(row['difference'])} ({_signed(row['difference_low'])} to "
-        f"{_signed(row['difference_high'])}). That saves {saved:.0%} of the vectors' bytes "
-        f"({row['heads'] * dim * _BYTES:,} of {shape.heads * dim * _BYTES:,} a document in float16) and of the "
-        "multiplications of every comparison."
+    name = metric_name(row["metric"], row["k"])
+    if row["all"] >= _CEILING:
+        return (
+            f"All heads together already reach {name} {row['all']:.3f}, the top of the scale. Nothing can be said about which "
+            "heads may go."
+        )
+    change = (
+        f"{name} {row['all']:.3f} with all, {row['value']:.3f} with these, difference "
+        f"{_signed(row['difference'], '+')} ({_signed(row['difference_low'], '+')} to "
+        f"{_signed(row['difference_high'], '+')})"
     )
+    if row["claim"] == "worse":
+        return (
+            f"No safe cut found: the {row['heads']} of {shape.heads} heads that were enough on one half of the queries "
+            f"do worse on the other half. {change}."
+        )
+    if row["heads"] == shape.heads:
+        return f"No safe cut found: every one of the {shape.heads} heads is needed."
+    verdict = {
+        "better": "do better than all heads on held-out queries",
+        "no difference shown": "do as well as all heads on the queries they were chosen by; on held-out queries no "
+        "difference to all is shown",
+    }[row["claim"]]
+    saved = 1 - row["heads"] / shape.heads
+    sentence = (
+        f"{row['heads']} of {shape.heads} heads {verdict}: {change}. They take {saved:.0%} less space "
+        f"({row['heads'] * dim * _BYTES:,} instead of {shape.heads * dim * _BYTES:,} bytes per document in float16)."
+    )
+    return f"{sentence} {about_heads(row, rivals)}".strip()
+
+
+def about_heads(row: Row, rivals: Sequence[Row]) -> str:
+    """Whether choosing heads beats choosing as many numbers otherwise; nothing where that was not computed."""
+    if row["way"] != "full" or not rivals:
+        return ""
+    adjusted = benjamini_hochberg(np.array([rival["p"] for rival in rivals]))
+    mine = {
+        rival["rival"]: (rival, p)
+        for rival, p in zip(rivals, adjusted, strict=True)
+        if rival["stage"] == row["stage"] and rival["task"] == row["task"]
+    }
+    beaten = [name for name in DECISIVE if name in mine and mine[name][1] <= LEVEL and mine[name][0]["ahead"] > 0]
+    told = ", ".join(f"{RIVALS[name]} {_signed(rival['value'])}" for name, (rival, _) in mine.items())
+    if not mine:
+        return ""
+    if len(beaten) == len(DECISIVE):
+        return f"Choosing heads beats choosing as many numbers at random: {told}."
+    return f"This is not a finding about heads, for as many numbers chosen otherwise are not shown to do worse: {told}."
 
 
 def weights_sentence(rows: Sequence[Row]) -> str:
     """Of the rows of ``weights`` of one task and stage."""
     learned = next(row for row in rows if row["kind"] == "learned")
     if learned["strength"] is None:
-        return "Nothing was learned that uniform weights would not do as well: the weights stayed uniform."
-    gain = f"{_signed(learned['gained'])} ({_signed(learned['gained_low'])} to {_signed(learned['gained_high'])})"
+        return "Learned weights did not beat uniform weights: they stayed uniform."
+    gain = (
+        f"{_signed(learned['gained'], '+')} ({_signed(learned['gained_low'], '+')} to "
+        f"{_signed(learned['gained_high'], '+')})"
+    )
     if learned["gained_low"] > 0:
-        return f"Learned weights gain {gain} on queries that they were not learned from."
+        return f"On held-out queries, learned weights gain {gain} over uniform weights."
     if learned["gained_high"] < 0:
-        return f"Learned weights lose {gain} on queries that they were not learned from: keep uniform ones."
-    return f"No gain of learned weights is shown on queries that they were not learned from: {gain}."
+        return f"On held-out queries, learned weights lose against uniform weights: {gain}. Keep uniform weights."
+    return f"On held-out queries, learned weights are not shown to beat uniform weights: {gain}."
+
+
+def voting_findings(tables: dict[str, list[Row]]) -> list[Finding]:
+    """Voting of the heads against the cosine of the full embedding, query by query; one finding per task."""
+    found = []
+    for task, about in TASKS.items():
+        rows = [
+            row
+            for row in tables.get("way_differences", ())
+            if row["task"] == task and row["way"] in VOTING and row["metric"] == "success"
+        ]
+        overall = [row for row in rows if row["aspects"] == 0]
+        if not overall:
+            continue
+        worse, better = [row for row in overall if row["high"] < 0], [row for row in overall if row["low"] > 0]
+        parts = [f"worse at {_stages(worse)}"] if worse else []
+        parts += [f"better at {_stages(better)}"] if better else []
+        if not parts:
+            said = "no difference to plain cosine of the full embedding is shown"
+        else:
+            said = f"{' and '.join(parts)} than plain cosine of the full embedding"
+        found.append(
+            Finding(
+                "voting",
+                f"Voting of the heads, task {about.title.lower()}: {said}.",
+                "; ".join(
+                    f"stage {row['stage']}{_aspects(row)}: {metric_name('success', row['k'])} "
+                    f"{_signed(row['difference'], '+')} ({_signed(row['low'], '+')} to {_signed(row['high'], '+')}, "
+                    f"{row['queries']:,} queries)"
+                    for row in rows
+                ),
+            )
+        )
+    return found
+
+
+def _aspects(row: Row) -> str:
+    return "" if not row["aspects"] else f", {row['aspects']} aspect{'s' if row['aspects'] > 1 else ''}"
+
+
+def _stages(rows: Sequence[Row]) -> str:
+    numbers = sorted({row["stage"] for row in rows})
+    return ("stage " if len(numbers) == 1 else "stages ") + " and ".join(str(number) for number in numbers)
 
 
 def retrieval_json(tables: dict[str, list[Row]]) -> dict[int, Any]:
@@ -67,7 +164,7 @@ def retrieval_lines(tables: dict[str, list[Row]], shape: ModelShape) -> list[str
         ]
         if not rows:
             continue
-        found.append(f"{about.title} ({rows[0]['queries']:,} queries; {about.metric} among the first {about.places})")
+        found.append(f"{about.title} ({rows[0]['queries']:,} queries; {metric_name(about.metric, about.places)})")
         for stage in sorted({row["stage"] for row in rows}):
             here = [row for row in rows if row["stage"] == stage]
             chance = next(row for row in here if row["way"] == "chance")
@@ -86,6 +183,8 @@ def retrieval_lines(tables: dict[str, list[Row]], shape: ModelShape) -> list[str
                         f"{row['all']:.3f} with all, {row['claim']} ({_signed(row['difference_low'])} to "
                         f"{_signed(row['difference_high'])})"
                     )
+                    if told := about_heads(row, tables.get("pruning_rivals", ())):
+                        found.append(f"      {told}")
     return found
 
 
@@ -93,5 +192,5 @@ def _with_interval(row: Row) -> str:
     return f"{row['value']:.3f} ({row['low']:.3f}–{row['high']:.3f})"
 
 
-def _signed(value: float) -> str:
-    return f"{value:.3f}".replace("-", "−")
+def _signed(value: float, sign: str = "-") -> str:
+    return f"{value:{sign}.3f}".replace("-", "−")

@@ -226,7 +226,8 @@ def read_retrieval(run: Run) -> dict[str, list[Row]]:
     """The tables of retrieval that a report is made from; none where the run's heads have not been judged."""
     if not run.manifest().is_done("retrieve"):
         return {}
-    return {name: read_analysis(run, name).to_pylist() for name in ("retrieval", "pruned", "weights")}
+    added = [name for name in ("pruning_rivals", "way_differences") if run.has(run.analysis_path(name))]
+    return {name: read_analysis(run, name).to_pylist() for name in ("retrieval", "pruned", "weights", *added)}
 
 
 @dataclass(frozen=True)
