@@ -44,15 +44,15 @@ def _specialisation(tables: Tables) -> Iterator[Finding]:
     rest = [stage for stage in rows if stage not in shown]
     if shown:
         sentence = (
-            f"Heads specialise at {_stages(shown)}: how often one alone finds the labelled topic differs more between "
-            "heads than between random slices of the same size."
+            f"Heads specialise at {named_stages(shown)}: how often one alone finds the labelled topic differs more "
+            "between heads than between random slices of the same size."
         )
         if rest:
-            sentence += f" At {_stages(rest)} slices behave like random ones."
+            sentence += f" At {named_stages(rest)} slices behave like random ones."
     else:
         sentence = (
-            f"Heads are not shown to specialise in topics at {_stages(rest)}: they differ no more than random slices "
-            "do."
+            f"Heads are not shown to specialise in topics at {named_stages(rest)}: they differ no more than random "
+            "slices do."
         )
     parts = []
     for stage, row in rows.items():
@@ -128,18 +128,20 @@ def _separation(tables: Tables) -> Iterator[Finding]:
     rest = [stage for stage in rows if stage not in (*more, *less)]
     said = []
     if more:
-        said.append(f"At {_stages(more)} heads are easier to tell apart by their vectors than random slices are.")
+        said.append(f"At {named_stages(more)} heads are easier to tell apart by their vectors than random slices are.")
     if less:
-        said.append(f"At {_stages(less)} they are harder to tell apart than random slices.")
+        said.append(f"At {named_stages(less)} they are harder to tell apart than random slices.")
     if rest:
-        said.append(f"At {_stages(rest)} no difference to random slices is shown.")
+        said.append(f"At {named_stages(rest)} no difference to random slices is shown.")
     untrained = {stage: tables.one("untrained", stage=stage, measure=PROBE, head=0) for stage in rows}
     learned = [stage for stage, row in untrained.items() if row is not None and row["difference_low"] > 0]
     known = [stage for stage, row in untrained.items() if row is not None]
     if known and not learned:
         said.append("Random weights separate heads at least as well, so none of this shows anything learned.")
     elif learned:
-        said.append(f"At {_stages(learned)} they are easier to tell apart than in the same model with random weights.")
+        said.append(
+            f"At {named_stages(learned)} they are easier to tell apart than in the same model with random weights."
+        )
     parts = []
     for stage, row in rows.items():
         twin = untrained[stage]
@@ -337,7 +339,7 @@ def _finds(rows: list[Row]) -> str:
     return "finds" if len(rows) == 1 else "find"
 
 
-def _stages(stages: list[int]) -> str:
+def named_stages(stages: list[int]) -> str:
     """``stage 1``, ``stages 2 and 3``."""
     numbers = [str(stage) for stage in stages]
     joined = numbers[0] if len(numbers) == 1 else f"{', '.join(numbers[:-1])} and {numbers[-1]}"
@@ -347,7 +349,7 @@ def _stages(stages: list[int]) -> str:
 def _by_name(pairs: list[tuple[str, int]]) -> str:
     """``mean of cosines (stage 1), max of cosines (stages 1 and 2)``."""
     names = dict.fromkeys(name for name, _ in pairs)
-    return ", ".join(f"{name} ({_stages([stage for other, stage in pairs if other == name])})" for name in names)
+    return ", ".join(f"{name} ({named_stages([stage for other, stage in pairs if other == name])})" for name in names)
 
 
 def _signed(value: float) -> str:

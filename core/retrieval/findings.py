@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from core.analysis.findings import Finding
+from core.analysis.findings import Finding, named_stages
 from core.analysis.null import LEVEL, benjamini_hochberg
 from core.model.shape import ModelShape
 from core.retrieval.rivals import RIVALS
@@ -37,8 +37,8 @@ def pruned_sentence(row: Row, shape: ModelShape, stage: int, rivals: Sequence[Ro
     name = metric_name(row["metric"], row["k"])
     if row["all"] >= _CEILING:
         return (
-            f"All heads together already reach {name} {row['all']:.3f}, the top of the scale. Nothing can be said about which "
-            "heads may go."
+            f"All heads together already reach {name} {row['all']:.3f}, the top of the scale. Nothing can be "
+            "said about which heads may go."
         )
     change = (
         f"{name} {row['all']:.3f} with all, {row['value']:.3f} with these, difference "
@@ -81,7 +81,7 @@ def about_heads(row: Row, rivals: Sequence[Row]) -> str:
         return ""
     if len(beaten) == len(DECISIVE):
         return f"Choosing heads beats choosing as many numbers at random: {told}."
-    return f"This is not a finding about heads, for as many numbers chosen otherwise are not shown to do worse: {told}."
+    return f"This is not a finding about heads: as many numbers chosen otherwise are not shown to do worse ({told})."
 
 
 def weights_sentence(rows: Sequence[Row]) -> str:
@@ -139,8 +139,7 @@ def _aspects(row: Row) -> str:
 
 
 def _stages(rows: Sequence[Row]) -> str:
-    numbers = sorted({row["stage"] for row in rows})
-    return ("stage " if len(numbers) == 1 else "stages ") + " and ".join(str(number) for number in numbers)
+    return named_stages(sorted({row["stage"] for row in rows}))
 
 
 def retrieval_json(tables: dict[str, list[Row]]) -> dict[int, Any]:
@@ -183,7 +182,7 @@ def retrieval_lines(tables: dict[str, list[Row]], shape: ModelShape) -> list[str
                         f"{row['all']:.3f} with all, {row['claim']} ({_signed(row['difference_low'])} to "
                         f"{_signed(row['difference_high'])})"
                     )
-                    if told := about_heads(row, tables.get("pruning_rivals", ())):
+                    if row["claim"] != "worse" and (told := about_heads(row, tables.get("pruning_rivals", ()))):
                         found.append(f"      {told}")
     return found
 
