@@ -34,9 +34,10 @@ def read_sentences(model: Embedder, sentences: Sequence[Sentence], seed: int = 0
     """All sentences, each twice: as written, and with its words in a random order."""
     chance = np.random.default_rng(seed)
     orders = [chance.permutation(len(sentence.words)) for sentence in sentences]
+    plain = [read_sentence(model, sentence) for sentence in sentences]
     return MostAttended(
-        plain=[read_sentence(model, sentence) for sentence in sentences],
+        plain=plain,
         shuffled=[read_sentence(model, one.shuffled(order)) for one, order in zip(sentences, orders, strict=True)],
         places=[np.argsort(order) for order in orders],
-        causal=model._extract.causal,
+        causal=all(bool((one[:, :, 0] == -1).all()) for one in plain),  # a first word that sees no other
     )
