@@ -38,8 +38,8 @@ def random_tokens(vocabulary: int, special: Collection[int], length: int, sequen
 def repeated_scores(weights: np.ndarray, start: int, length: int) -> np.ndarray:
     """``[score, head]`` of SCORES, from ``weights[head, from, to]`` over two copies of ``length`` tokens.
 
-    The first copy begins at token ``start``, the second right after it. The token after the first copy's last one is the
-    second copy's first.
+    The first copy begins at token ``start``, the second right after it. The token after the last one of the first copy
+    is the first one of the second copy.
     """
     second = weights[:, start + length : start + 2 * length, start : start + length + 1].astype(np.float64)
     place = np.arange(length)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.analysis.treebank import Pairs, best_offset
+from core.analysis.treebank import OffsetBaseline, Pairs, offset_baseline
 
 ALPHA = 0.05
 
@@ -34,10 +34,7 @@ class MostAttended:
 class RelationScores:
     """Shares of a relation's pairs in which the most attended other word is the right one."""
 
-    offset: int
-    """The best fixed offset of the choosing half."""
-    offset_chosen: float
-    offset_held_out: float
+    offset: OffsetBaseline
     chosen: np.ndarray
     """``[layer, head]``, on the choosing half."""
     held_out: np.ndarray
@@ -45,7 +42,7 @@ class RelationScores:
     shuffled: np.ndarray
     """``[layer, head]``: on the held-out half with its words shuffled."""
     p: np.ndarray
-    """``[layer, head]``: of being no better than the offset or than itself on shuffled words, adjusted over all heads."""
+    """``[layer, head]``: of being no better than the offset or than itself on shuffled words, adjusted over heads."""
     pairs_chosen: int
     pairs_held_out: int
 
@@ -100,19 +97,16 @@ def relation_scores(attended: MostAttended, relation: Pairs, choosing: np.ndarra
         return None
     hits = _hits(attended.plain, seen)
     held = seen[~first]
-    offset = best_offset(seen[first])
-    places = [(attended.places[s][a], attended.places[s][b]) for s, a, b in zip(held.sentence, held.start, held.end)]
-    moved = Pairs(held.sentence, *np.array(places).T)
+    offset = offset_baseline(seen, first)
+    moved = Pairs(held.sentence, _moved(attended, held, held.start), _moved(attended, held, held.end))
     possible = moved.offset < 0 if attended.causal else np.ones(len(moved), dtype=bool)
     shuffled = _hits(attended.shuffled, moved)
     held_hits = hits[..., ~first]
     p = np.maximum(
-        paired_p(held_hits, held.offset == offset), paired_p(held_hits[..., possible], shuffled[..., possible])
+        paired_p(held_hits, held.offset == offset.offset), paired_p(held_hits[..., possible], shuffled[..., possible])
     )
     return RelationScores(
         offset=offset,
-        offset_chosen=float((seen[first].offset == offset).mean()),
-        offset_held_out=float((held.offset == offset).mean()),
         chosen=hits[..., first].mean(axis=-1),
         held_out=held_hits.mean(axis=-1),
         shuffled=shuffled[..., possible].sum(axis=-1) / max(int(possible.sum()), 1),
@@ -130,6 +124,11 @@ def paired_p(hits: np.ndarray, baseline: np.ndarray) -> np.ndarray:
     decided = wins + (~hits & baseline).sum(axis=-1)
     # P(X >= wins) of X ~ Binomial(decided, 1/2); with no wins it is 1.
     return np.where(wins > 0, bdtrc(np.maximum(wins, 1) - 1.0, np.maximum(decided, 1), 0.5), 1.0)
+
+
+def _moved(attended: MostAttended, found: Pairs, words: np.ndarray) -> np.ndarray:
+    """``[pair]``: the words' places in the shuffled sentences."""
+    return np.array([attended.places[number][word] for number, word in zip(found.sentence, words, strict=True)])
 
 
 def _hits(attended: Sequence[np.ndarray], found: Pairs) -> np.ndarray:

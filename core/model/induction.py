@@ -32,7 +32,7 @@ def read_induction(
             f"Induction needs texts of {2 * _SHORTEST} tokens, but this model reads {tokens.max_tokens}. "
             "Give a larger --max-tokens."
         )
-    vocabulary = extractor.model.get_input_embeddings().num_embeddings  # type: ignore[operator, union-attr]
+    vocabulary = extractor.model.get_input_embeddings().num_embeddings  # type: ignore[operator]
     sums = np.zeros((3, extractor.shape.layers, extractor.shape.heads))
 
     def keep(layer: int, weights: Tensor) -> None:

@@ -1,4 +1,4 @@
-"""A treebank's sentences through a model: the word that each head attends to most, as written and with words shuffled."""
+"""A treebank's sentences through a model: the word that each head attends to most, in order and shuffled."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.analysis.treebank import Sentence
+from core.analysis.conllu import Sentence
 from core.analysis.word_attention import MostAttended, most_attended, word_attention, words_of_tokens
 
 if TYPE_CHECKING:
@@ -37,7 +37,9 @@ def read_sentences(model: Embedder, sentences: Sequence[Sentence], seed: int = 0
     plain = [read_sentence(model, sentence) for sentence in sentences]
     return MostAttended(
         plain=plain,
-        shuffled=[read_sentence(model, one.shuffled(order)) for one, order in zip(sentences, orders, strict=True)],
+        shuffled=[
+            read_sentence(model, one.shuffled(order.tolist())) for one, order in zip(sentences, orders, strict=True)
+        ],
         places=[np.argsort(order) for order in orders],
         causal=all(bool((one[:, :, 0] == -1).all()) for one in plain),  # a first word that sees no other
     )

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from core.analysis.conllu import OWN, Sentence, read_treebank
 from core.analysis.treebank import (
-    OWN,
     RELATIONS,
+    OffsetBaseline,
     Pairs,
-    Sentence,
     best_offset,
     choosing_half,
+    offset_baseline,
     pairs,
-    read_treebank,
 )
 from core.errors import Mistake
 
@@ -31,16 +31,20 @@ LEAST = {
     "pronoun → antecedent": 150,
 }
 HIGHEST_OFFSET_SHARE = 0.6
-DEPRELS = set(
-    "acl acl:relcl advcl advmod amod appos aux aux:pass case cc cc:preconj ccomp compound compound:prt conj cop csubj "
-    "det det:predet discourse expl fixed iobj mark nmod nmod:poss nsubj nsubj:pass nummod obj obl obl:agent punct root "
-    "xcomp".split()
-)
-DETERMINERS = set("a an the this that these those some every each no any another either both which such".split())
-AUXILIARIES = set(
-    "is are was were be been being has have had having do does did will would can cannot could should may might "
-    "must".split()
-)
+DEPRELS = {
+    "acl", "acl:relcl", "advcl", "advmod", "amod", "appos", "aux", "aux:pass", "case", "cc", "cc:preconj", "ccomp",
+    "compound", "compound:prt", "conj", "cop", "csubj", "det", "det:predet", "discourse", "expl", "fixed", "iobj",
+    "mark", "nmod", "nmod:poss", "nsubj", "nsubj:pass", "nummod", "obj", "obl", "obl:agent", "punct", "root",
+    "xcomp",
+}  # fmt: skip
+DETERMINERS = {
+    "a", "an", "the", "this", "that", "these", "those", "some", "every", "each", "no", "any", "another", "either",
+    "both", "which", "such",
+}  # fmt: skip
+AUXILIARIES = {
+    "is", "are", "was", "were", "be", "been", "being", "has", "have", "had", "having", "do", "does", "did", "will",
+    "would", "can", "cannot", "could", "should", "may", "might", "must",
+}  # fmt: skip
 PRONOUNS = {
     "he": "him", "him": "him", "his": "him", "himself": "him", "she": "her", "her": "her", "herself": "her",
     "it": "it", "its": "it", "itself": "it", "they": "them", "them": "them", "their": "them",
@@ -220,10 +224,10 @@ def test_a_mistake_in_a_file_is_named_with_its_line(lines: list[str], sentence: 
 
 
 def test_a_file_that_is_missing_or_not_text_is_a_mistake(tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match="'none.conllu' could not be read"):
+    with pytest.raises(Mistake, match=r"'none\.conllu' could not be read"):
         read_treebank(tmp_path / "none.conllu")
     (tmp_path / "bytes.conllu").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(Mistake, match="'bytes.conllu' could not be read"):
+    with pytest.raises(Mistake, match=r"'bytes\.conllu' could not be read"):
         read_treebank(tmp_path / "bytes.conllu")
 
 
@@ -232,6 +236,12 @@ def test_the_best_offset_is_the_commonest_and_then_the_nearest() -> None:
     assert best_offset(Pairs(zeros, zeros, np.array([3, 3, 1, -2, 3]))) == 3
     assert best_offset(Pairs(zeros, zeros, np.array([3, 3, -2, -2, 9]))) == -2
     assert best_offset(Pairs(zeros, zeros, np.array([3, 3, -2, -2, 9])).reversed) == 2
+
+
+def test_an_offset_is_chosen_on_one_half_and_reported_on_the_other() -> None:
+    found = Pairs(np.arange(7), np.zeros(7, dtype=np.int64), np.array([1, 1, 1, 2, 1, 2, 2]))
+    choosing = np.array([True] * 4 + [False] * 3)
+    assert offset_baseline(found, choosing) == OffsetBaseline(1, 3 / 4, 1 / 3)
 
 
 def test_half_of_the_sentences_are_for_choosing() -> None:

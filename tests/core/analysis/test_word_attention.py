@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.analysis.treebank import Pairs
+from core.analysis.treebank import OffsetBaseline, Pairs
 from core.analysis.word_attention import (
     MostAttended,
     most_attended,
@@ -67,7 +67,7 @@ CHOOSING = np.arange(SENTENCES) < 12
 
 
 def attended(causal: bool = False, order: tuple[int, int, int] = (0, 2, 1)) -> MostAttended:
-    """Layer 1 head 1 always knows, head 2 attends to the next word; with words shuffled, both to the place that is wrong.
+    """Head 1 always knows, head 2 attends to the next word; with words shuffled, both to the wrong place.
 
     ``order`` gives each word's place in the shuffled sentences.
     """
@@ -79,13 +79,13 @@ def attended(causal: bool = False, order: tuple[int, int, int] = (0, 2, 1)) -> M
 def test_heads_are_chosen_on_one_half_and_reported_on_the_other() -> None:
     found = relation_scores(attended(), RELATION, CHOOSING)
     assert found is not None
-    assert (found.offset, found.offset_chosen, found.offset_held_out) == (1, 0.75, 0.25)
+    assert found.offset == OffsetBaseline(1, 0.75, 0.25)
     assert (found.pairs_chosen, found.pairs_held_out) == (12, 12)
     assert found.chosen.tolist() == [[1.0, 0.75]]
     assert found.held_out.tolist() == [[1.0, 0.25]]
     assert found.shuffled.tolist() == [[0.0, 0.0]]
     assert found.best == (0, 0)
-    # Against the offset 9 wins and no loss, 1/512; against shuffled words 12 wins, 1/4096. The larger one, times two heads.
+    # Against the offset 9 wins and no loss, 1/512; against shuffled words 12 wins, 1/4096. The larger, times two heads.
     assert found.p == pytest.approx(np.array([[1 / 256, 1.0]]))
     assert found.beyond.tolist() == [[True, False]]
 
@@ -104,7 +104,7 @@ def test_in_a_causal_model_only_words_before_can_be_right() -> None:
     back = Pairs(RELATION.sentence, ENDS, RELATION.start)
     found = relation_scores(attended(causal=True), back, CHOOSING)
     assert found is not None
-    assert (found.offset, found.offset_held_out) == (-1, 0.25)
+    assert found.offset == OffsetBaseline(-1, 0.75, 0.25)
     # Head 1 attends from both later words to word 0; head 2 from word 2 to word 1, from word 1 to word 2.
     assert found.held_out.tolist() == [[1.0, 0.0]]
 
