@@ -55,7 +55,7 @@ class Sentence:
 def read_treebank(path: Path = OWN) -> list[Sentence]:
     """The sentences of a CoNLL-U file; multiword tokens and empty nodes are skipped."""
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise Mistake(
             f"The treebank '{path.name}' could not be read ({error}). Give a CoNLL-U file in UTF-8."
@@ -80,7 +80,7 @@ def _blocks(lines: list[str]) -> Iterator[list[tuple[int, str]]]:
 
 def _sentence(name: str, block: list[tuple[int, str]]) -> Sentence:
     words: list[Word] = []
-    ends: list[tuple[int, int, str]] = []
+    ranges: list[tuple[int, int, list[str]]] = []
     numbers: list[int] = []
 
     def wrong(number: int, what: str) -> Mistake:
@@ -92,7 +92,7 @@ def _sentence(name: str, block: list[tuple[int, str]]) -> Sentence:
             raise wrong(number, f"has {len(cells)} columns instead of {_COLUMNS}, separated by tabs")
         first, dash, last = cells[0].partition("-")
         if dash and first.isdecimal() and last.isdecimal():
-            ends.append((int(first) - 1, int(last), cells[1]))
+            ranges.append((int(first) - 1, int(last), cells))
         if dash or "." in cells[0]:
             continue
         if cells[0] != str(len(words) + 1):
@@ -114,7 +114,9 @@ def _sentence(name: str, block: list[tuple[int, str]]) -> Sentence:
         for other in (word.head, word.antecedent, word.distractor):
             if other is not None and (other >= len(words) or other == index):
                 raise wrong(number, f"points to word {other + 1}, which is not another word of its sentence")
-    for start, end, form in ends:  # don't = do + n't: the pieces are written without a space
-        if "".join(word.form for word in words[start:end]) == form:
+    for start, end, cells in ranges:  # don't = do + n't: the pieces are written without a space
+        if "".join(word.form for word in words[start:end]) == cells[1]:
             words[start : end - 1] = [replace(word, space=False) for word in words[start : end - 1]]
+        if "SpaceAfter=No" in cells[9].split("|"):
+            words[end - 1 : end] = [replace(word, space=False) for word in words[end - 1 : end]]
     return Sentence(tuple(words), block[0][0])

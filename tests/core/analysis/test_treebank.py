@@ -188,18 +188,18 @@ def test_multiword_tokens_and_empty_nodes_are_skipped(tmp_path: Path) -> None:
     path = written(
         tmp_path,
         "",
-        "1-2 Don't _ _ _ _ _ _ _ _",
+        "1-2 Don't _ _ _ _ _ _ _ SpaceAfter=No",
         "1 Do _ _ _ _ 3 aux _ _",
         "2 n't _ _ _ _ 3 advmod _ _",
-        "3 go _ _ _ _ 0 root _ _",
+        "3 – _ _ _ _ 0 root _ _",
         "3.1 home _ _ _ _ _ _ _ _",
         "4-5 zum _ _ _ _ _ _ _ _",
         "4 zu _ _ _ _ 5 case _ _",
         "5 dem _ _ _ _ 3 obl _ _",
     )
     (sentence,) = read_treebank(path)
-    assert [word.form for word in sentence.words] == ["Do", "n't", "go", "zu", "dem"]
-    assert sentence.text == "Don't go zu dem"
+    assert [word.form for word in sentence.words] == ["Do", "n't", "–", "zu", "dem"]
+    assert sentence.text == "Don't– zu dem"
     assert sentence.line == 2
 
 
