@@ -14,7 +14,7 @@ _COLUMNS = 10
 
 
 @dataclass(frozen=True)
-class Word:
+class SyntacticWord:
     """Words are numbered from 0 here."""
 
     form: str
@@ -30,7 +30,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Sentence:
-    words: tuple[Word, ...]
+    words: tuple[SyntacticWord, ...]
     line: int
     """Where it begins in its file, from 1."""
 
@@ -49,7 +49,7 @@ class Sentence:
 
     def shuffled(self, order: Sequence[int]) -> Sentence:
         """The same words in another order, spaces between all; without relations."""
-        return Sentence(tuple(Word(self.words[word].form, None, "_") for word in order), self.line)
+        return Sentence(tuple(SyntacticWord(self.words[word].form, None, "_") for word in order), self.line)
 
 
 def read_treebank(path: Path = OWN) -> list[Sentence]:
@@ -79,7 +79,7 @@ def _blocks(lines: list[str]) -> Iterator[list[tuple[int, str]]]:
 
 
 def _sentence(name: str, block: list[tuple[int, str]]) -> Sentence:
-    words: list[Word] = []
+    words: list[SyntacticWord] = []
     ranges: list[tuple[int, int, list[str]]] = []
     numbers: list[int] = []
 
@@ -106,7 +106,7 @@ def _sentence(name: str, block: list[tuple[int, str]]) -> Sentence:
                 raise wrong(number, f"has '{value}' as {key}, which is not a word number")
         head = int(cells[6]) - 1 if cells[6] != "0" else None
         indices = {key: int(value) - 1 for key, value in marks.items()}
-        words.append(Word(cells[1], head, cells[7], **indices, space=misc.get("SpaceAfter") != "No"))
+        words.append(SyntacticWord(cells[1], head, cells[7], **indices, space=misc.get("SpaceAfter") != "No"))
         numbers.append(number)
     if not words:
         raise wrong(block[0][0], "begins a sentence without words")
