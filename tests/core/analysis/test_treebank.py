@@ -248,3 +248,16 @@ def test_half_of_the_sentences_are_for_choosing() -> None:
     assert choosing_half(9).sum() == 4
     assert np.array_equal(choosing_half(9), choosing_half(9))
     assert not np.array_equal(choosing_half(50, seed=1), choosing_half(50, seed=2))
+
+
+def test_the_documented_counts_are_those_of_the_file(sentences: list[Sentence]) -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "treebank.md").read_text(encoding="utf-8")
+    for relation in RELATIONS:
+        found = pairs(sentences, relation)
+        offset = best_offset(found)
+        share = round(100 * float((found.offset == offset).mean()))
+        assert f"| {relation} | {len(found)} | {offset:+d} | {share} % |".replace("-", "−") in page
+    words = [word for sentence in sentences for word in sentence.words]
+    assert f"{len(sentences)} English sentences ({len(words):,} words" in page
+    pronouns = [word for word in words if word.antecedent is not None]
+    assert f"{sum(word.distractor is not None for word in pronouns)} of the {len(pronouns)} also have" in page
