@@ -13,7 +13,7 @@ from core.analysis.report import Row
 from core.runs.results import read_analysis
 from core.runs.run import Run
 from pages.shared.data import RunState
-from pages.shared.steady import ATTENTION, steady
+from pages.shared.run_version import ATTENTION, steady
 from pages.shared.text import plain
 
 COLOURS = {

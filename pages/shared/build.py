@@ -11,9 +11,9 @@ from pathlib import Path
 import streamlit as st
 
 from core.remote.mirrors import shown
-from pages.shared.log import Clock, event
-from pages.shared.metrics import count
-from pages.shared.visit import note
+from pages.shared.server.log import Clock, event
+from pages.shared.server.metrics import count
+from pages.shared.server.visit import note
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 

@@ -16,7 +16,7 @@ from core.retrieval.votes import Say
 from core.runs.results import read_placer, read_similarity, read_topics
 from core.runs.run import Run
 from pages.shared.data import RunState, head_index
-from pages.shared.steady import FIGURES, steady
+from pages.shared.run_version import FIGURES, steady
 
 MOST_COMPARED = 50_000
 """Documents that a percentile is of: the study's 33 × 25 similarities of so many take 80 MB a stage."""

@@ -36,7 +36,7 @@ from core.runs.row_lookup import RowLookup
 from core.runs.run import Run, default_cache, open_run, row_among, run_names
 from core.search.index import Found, find
 from core.search.scan import scan
-from pages.shared.steady import ATTENTION, DOCUMENTS, FIGURES, RETRIEVAL, SEARCH, VECTORS, steady, version_of
+from pages.shared.run_version import ATTENTION, DOCUMENTS, FIGURES, RETRIEVAL, SEARCH, VECTORS, steady, version_of
 
 MOST_VECTORS = 2 * 2**30
 """Bytes of one stage's vectors that pages hold: a hundred thousand documents of the study's model take 0.8 GB."""

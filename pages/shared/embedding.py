@@ -21,12 +21,12 @@ from core.model.stages import split_heads
 from core.runs.manifest import Manifest
 from core.settings import setting
 from pages.shared.data import RunState
-from pages.shared.log import Clock, event
-from pages.shared.metrics import count, observe
 from pages.shared.problem import show_problem
 from pages.shared.queue import Queue, Ticket
+from pages.shared.server.log import Clock, event
+from pages.shared.server.metrics import count, observe
+from pages.shared.server.visit import note_problem, session_id
 from pages.shared.text import plain
-from pages.shared.visit import note_problem, session_id
 
 if TYPE_CHECKING:
     from core.model.embedder import Embedder

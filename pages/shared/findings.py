@@ -8,7 +8,7 @@ from core.analysis.findings import Finding, findings
 from core.analysis.report import Tables, topic_merges
 from core.runs.run import Run
 from pages.shared.data import RunState, tables
-from pages.shared.steady import FIGURES, steady
+from pages.shared.run_version import FIGURES, steady
 from pages.shared.text import plain, safe, shortened
 
 PAGES = {

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pages.shared.head_choice import ranges
+from pages.shared.heads_in_address import ranges
 
 MOST_LETTERS = 600
 _PART = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?(?:\*([0-9]{1,2}(?:\.[0-9]{1,2})?))?")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from pages.shared.server.visit import note_problem
 from pages.shared.text import plain
-from pages.shared.visit import note_problem
 
 
 def show_problem(problem: object, kind: str = "", icon: str = ":material/error:") -> None:

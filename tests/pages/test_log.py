@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from core.errors import Mistake
-from pages.shared.log import EVENTS, Uncaught, event, place, set_up
 from pages.shared.problem import show_problem
+from pages.shared.server.log import EVENTS, Uncaught, event, place, set_up
 from tests.conftest import ROOT, page_at
 
 PASTED = "The pasted okapi hides in the orchard. " * 3

@@ -11,7 +11,7 @@ from urllib.error import HTTPError
 import pytest
 from playwright.sync_api import Page, expect
 
-from pages.shared import metrics
+from pages.shared.server.lifespan import metrics
 from tests.conftest import SLOW, settle
 
 SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z]+="[^"\\\n]*",?)*)\})? (\S+)')
@@ -97,7 +97,7 @@ def test_health_knows_that_no_page_can_be_shown(serve: Callable[..., str], tmp_p
     """The same server half over a script whose page fails: Streamlit's own health says ok all the same."""
     script = tmp_path / "broken.py"
     script.write_text(
-        "import streamlit as st\nfrom pages.shared.server import ROUTES, lifespan\n"
+        "import streamlit as st\nfrom pages.shared.server.lifespan import ROUTES, lifespan\n"
         "if __name__ == '__main__':\n    if st.get_option('server.maxUploadSize') == 3:\n"
         "        raise ValueError('the quagga has fled')\n"
         "else:\n    app = st.App(__file__, lifespan=lifespan, routes=ROUTES)\n"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pages.shared.components.head_desk import checked_weights
+from pages.shared.components.head_weights import checked_weights
 from pages.shared.mix import format_mix, parse_mix
 
 

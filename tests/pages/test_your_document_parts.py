@@ -17,7 +17,7 @@ from core.model.attended import Attended, Piece
 from core.uploads import MAX_CHARACTERS
 from pages.shared.csv_cells import defused
 from pages.shared.figures.words import resting, runs, strongest_words, words_html
-from pages.shared.head_choice import heads_named
+from pages.shared.heads_in_address import heads_named
 from pages.use.your_document.drafts import EXAMPLE, MOST, PASTED, Drafts
 from pages.use.your_document.export import file_name
 from pages.use.your_document.figures import MOST_TOPICS, activation_figure, shown_topics

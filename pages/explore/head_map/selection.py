@@ -10,7 +10,7 @@ import streamlit as st
 from pages.shared.components.map_data import Column, StageMap, columns, inside
 from pages.shared.data import RunState, documents
 from pages.shared.figures.template import INK, template
-from pages.shared.head_choice import ranges
+from pages.shared.heads_in_address import ranges
 from pages.shared.show import cells, figure, theme
 from pages.shared.text import drawn as escaped
 from pages.shared.text import plain, visible

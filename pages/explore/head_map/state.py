@@ -12,7 +12,7 @@ import streamlit as st
 
 from core.model.stages import STAGES
 from pages.shared.components.map_data import read_area
-from pages.shared.head_choice import parse_heads
+from pages.shared.heads_in_address import parse_heads
 from pages.shared.url import choice_to_url
 
 _CAMERA = re.compile(r"-?[0-9](\.[0-9]{1,6})?,-?[0-9](\.[0-9]{1,6})?,[0-9]{1,3}(\.[0-9]{1,2})?")

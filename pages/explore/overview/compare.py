@@ -15,7 +15,7 @@ from pages.explore.overview.report import small_maps
 from pages.shared.beside import other_run
 from pages.shared.data import RunState, tables
 from pages.shared.figures.table import cell, figure_table
-from pages.shared.sections import told
+from pages.shared.notices import told
 from pages.shared.text import plain, safe
 
 Line = tuple[str, list[str]]

@@ -12,14 +12,14 @@ from core.analysis.report import Tables
 from core.analysis.topic_match import WITHIN
 from core.model.slices import HEADS, RANDOM
 from core.model.stages import STAGES
-from pages.explore.overview.stages_drawing import stages_drawing
+from pages.explore.overview.figures import stages_drawing
 from pages.shared.circular import circular_mark, circular_notice
 from pages.shared.data import RunState, preview, tables
 from pages.shared.empty_states import not_analysed, not_made, slim, some_vectors
 from pages.shared.figures.maps import small_maps_table, stage_maps_figure
 from pages.shared.findings import all_findings
 from pages.shared.glossary import why
-from pages.shared.sections import drawn_once, told
+from pages.shared.notices import drawn_once, told
 from pages.shared.show import figure, theme
 from pages.shared.text import safe
 

@@ -16,13 +16,13 @@ import streamlit as st
 
 from core.maps.stratify import stratified
 from core.model.stages import STAGES
-from core.palette import activation_colours, group_colours, head_colours, ramp_colours, topic_colours
 from core.runs.results import label_codes, read_map, read_topics
 from core.runs.row_lookup import RowLookup
 from core.runs.run import Run
 from pages.shared.data import RunState, documents, points
-from pages.shared.steady import FIGURES, steady
+from pages.shared.run_version import FIGURES, steady
 from pages.shared.text import shortened
+from pages.shared.theme import activation_colours, group_colours, head_colours, ramp_colours, topic_colours
 
 MOST_POINTS = 320_000
 MOST_EXTRA = 500

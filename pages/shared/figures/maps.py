@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from core.model.shape import ModelShape
 from core.model.stages import STAGES
-from core.palette import head_colours
 from pages.shared.figures.template import INK, QUIET, template
+from pages.shared.theme import head_colours
 
 _MOST_POINTS = 2_500
 """Of a small map: more would only lie on each other."""

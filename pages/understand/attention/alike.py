@@ -19,7 +19,7 @@ from pages.shared.empty_states import no_labels, not_analysed
 from pages.shared.figures.table import figure_table
 from pages.shared.figures.topic_gaps import GRID
 from pages.shared.glossary import why
-from pages.shared.sections import told
+from pages.shared.notices import told
 from pages.shared.text import plain, safe, shortened
 from pages.shared.url import choice_from_url, choice_to_url, decide
 from pages.understand.attention.figures import Pattern, small_pattern

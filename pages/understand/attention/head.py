@@ -13,7 +13,7 @@ from pages.shared import show
 from pages.shared.attention import attention_patterns, evidence_of
 from pages.shared.figures.table import figure_table, interval, number
 from pages.shared.glossary import why
-from pages.shared.sections import told
+from pages.shared.notices import told
 from pages.shared.text import plain, safe
 from pages.understand.attention.figures import NEAR, Pattern, pattern_figure
 from pages.understand.attention.sections import Shown

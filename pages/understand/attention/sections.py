@@ -17,7 +17,7 @@ from pages.shared.components.layer_grid import Cell, Grid, Kinds, Place, layer_g
 from pages.shared.controls import choose_head
 from pages.shared.data import RunState
 from pages.shared.glossary import why
-from pages.shared.sections import told
+from pages.shared.notices import told
 from pages.shared.text import plain
 from pages.shared.url import choice_from_url, choice_to_url, decide
 

@@ -14,7 +14,7 @@ from pages.shared.data import documents
 from pages.shared.embedding import attention_matrix
 from pages.shared.figures.words import strongest_words, words_html
 from pages.shared.glossary import why
-from pages.shared.sections import told
+from pages.shared.notices import told
 from pages.shared.text import plain, shortened
 from pages.shared.url import choice_from_url, choice_to_url
 from pages.understand.attention.figures import matrix_figure

@@ -17,7 +17,7 @@ from core.runs.manifest import Manifest
 from core.runs.results import read_analysis
 from core.runs.run import Run
 from pages.shared.data import RunState
-from pages.shared.steady import LAYERS, steady, version_of
+from pages.shared.run_version import LAYERS, steady, version_of
 
 
 @dataclass(frozen=True)

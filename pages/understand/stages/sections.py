@@ -18,7 +18,7 @@ from pages.shared.empty_states import not_made
 from pages.shared.figures.maps import stage_maps_figure
 from pages.shared.findings import said
 from pages.shared.glossary import why
-from pages.shared.sections import drawn_once, told
+from pages.shared.notices import drawn_once, told
 from pages.shared.show import figure, theme
 from pages.understand.stages.figures import groups_figure, matrix_figure, probe_figure
 

@@ -11,7 +11,7 @@ import streamlit as st
 from core.analysis.labels import WORDS, Compared, Labels
 from pages.shared.data import RunState, compared, label_sources, tables
 from pages.shared.glossary import why
-from pages.shared.sections import drawn_once, told
+from pages.shared.notices import drawn_once, told
 from pages.shared.show import cells, figure, theme
 from pages.shared.text import plain
 from pages.understand.topics.figures import confusion_figure

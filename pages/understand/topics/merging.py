@@ -14,8 +14,8 @@ from core.analysis.topics import merged_into
 from core.runs.results import read_topics
 from core.runs.run import Run
 from pages.shared.data import RunState, topic_cosines, topics
-from pages.shared.sections import told
-from pages.shared.steady import FIGURES, steady
+from pages.shared.notices import told
+from pages.shared.run_version import FIGURES, steady
 from pages.shared.text import safe
 from pages.shared.url import choice_from_url, choice_to_url
 

@@ -14,9 +14,9 @@ from core.runs.run import Run
 from pages.shared.cards import Card, open_card
 from pages.shared.data import RunState, documents, similarities, tables, topics
 from pages.shared.empty_states import no_labels
-from pages.shared.sections import told
+from pages.shared.notices import told
+from pages.shared.run_version import FIGURES, steady
 from pages.shared.show import cells, figure, theme
-from pages.shared.steady import FIGURES, steady
 from pages.shared.text import plain, shortened
 from pages.shared.url import choice_from_url, choice_to_url
 from pages.understand.topics.figures import nearest_figure

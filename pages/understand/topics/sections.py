@@ -20,7 +20,7 @@ from pages.shared.circular import circular_notice
 from pages.shared.data import RunState, tables, topic_cosines, topics
 from pages.shared.empty_states import no_labels
 from pages.shared.glossary import why
-from pages.shared.sections import drawn_once, told
+from pages.shared.notices import drawn_once, told
 from pages.shared.show import figure, theme
 from pages.shared.text import plain, shortened
 from pages.understand.topics.figures import Rates, counts_figure, map_figure, rates_figure

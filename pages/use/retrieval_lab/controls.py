@@ -12,19 +12,19 @@ from core.analysis.roles import RULES
 from core.model.shape import ModelShape
 from core.model.slices import HEADS
 from core.model.stages import STAGES
-from core.palette import head_colours
 from core.retrieval.query_set import QuerySet
 from core.retrieval.study import ways_at
 from core.retrieval.tasks import TASKS
 from core.retrieval.ways import WAYS
 from core.runs.run import Run
-from pages.shared.components.head_desk import Desk, head_desk
+from pages.shared.components.head_weights import Desk, head_desk
 from pages.shared.data import RunState, document_vectors, documents, tables, vector_docs
 from pages.shared.embedding import asked
 from pages.shared.mix import MOST_LETTERS, format_mix, parse_mix
+from pages.shared.run_version import DOCUMENTS, steady
 from pages.shared.show import theme
-from pages.shared.steady import DOCUMENTS, steady
 from pages.shared.text import plain, shortened
+from pages.shared.theme import head_colours
 from pages.shared.url import choice_from_url, choice_to_url, decide, words_from_url
 from pages.use.retrieval_lab.data import rows
 

@@ -30,7 +30,7 @@ from core.runs.results import label_codes, own_codes, read_analysis, read_topics
 from core.runs.run import Run
 from pages.shared.corpus import say
 from pages.shared.data import RunState, head_index, vector_docs
-from pages.shared.steady import RETRIEVAL, steady
+from pages.shared.run_version import RETRIEVAL, steady
 
 _MOST_NUMBERS = 2**24
 """Cosines that a judge holds in the app, 64 MB: with more documents and heads it judges by fewer queries."""

@@ -12,7 +12,7 @@ import streamlit as st
 from core.retrieval.apply import WAYS, Kept, prune
 from core.runs.schema import heads_schema
 from pages.shared.data import RunState
-from pages.shared.sections import told
+from pages.shared.notices import told
 from pages.use.retrieval_lab.state import Shown
 
 _SNIPPET = """

@@ -14,7 +14,7 @@ from core.retrieval.ways import DEPTH
 from pages.shared.figures.table import figure_table, number
 from pages.shared.glossary import why
 from pages.shared.kept import among
-from pages.shared.sections import told
+from pages.shared.notices import told
 from pages.shared.show import downloads, figure, theme
 from pages.shared.text import safe
 from pages.shared.url import choice_from_url, choice_to_url

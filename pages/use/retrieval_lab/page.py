@@ -13,8 +13,8 @@ from pages.use.retrieval_lab.controls import heads_control, question_control, ta
 from pages.use.retrieval_lab.data import query_set, seen, tasks
 from pages.use.retrieval_lab.export import take_away_section
 from pages.use.retrieval_lab.metrics import metrics_section
-from pages.use.retrieval_lab.pruning import pruning_section, ways_section, weights_section
 from pages.use.retrieval_lab.results import results_section
+from pages.use.retrieval_lab.sections import pruning_section, ways_section, weights_section
 from pages.use.retrieval_lab.state import Shown
 
 

@@ -12,9 +12,9 @@ from core.retrieval.ways import WAYS, Heads, Ranking, Seen, rank
 from core.runs.row_lookup import RowLookup
 from pages.shared.cards import Card, cards
 from pages.shared.data import documents, row_of, vector_docs
-from pages.shared.head_choice import heads_named
+from pages.shared.heads_in_address import heads_named
 from pages.shared.kept import among
-from pages.shared.sections import told
+from pages.shared.notices import told
 from pages.shared.show import figure, theme
 from pages.shared.text import drawn, plain, shortened
 from pages.use.retrieval_lab.controls import asked_for

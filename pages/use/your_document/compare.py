@@ -13,7 +13,7 @@ from pages.shared.corpus import pairs, yardstick
 from pages.shared.embedding import reading
 from pages.shared.glossary import why
 from pages.shared.kept import among
-from pages.shared.sections import told
+from pages.shared.notices import told
 from pages.shared.text import plain, shortened
 from pages.use.your_document.drafts import drafts
 from pages.use.your_document.figures import pair_figure, profile_figure, shown_topics

@@ -9,7 +9,7 @@ from functools import partial
 import streamlit as st
 
 from pages.shared.embedding import attended_already
-from pages.shared.sections import told
+from pages.shared.notices import told
 from pages.use.your_document.report import report_html
 from pages.use.your_document.state import Shown
 from pages.use.your_document.table import as_csv, as_json, as_parquet

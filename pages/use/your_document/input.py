@@ -11,8 +11,8 @@ from streamlit.delta_generator import DeltaGenerator
 from core.errors import listed
 from core.settings import setting
 from core.uploads import MAX_CHARACTERS, READERS
-from pages.shared.held_uploads import let_go, refusal
 from pages.shared.problem import show_problem
+from pages.shared.server.uploads import let_go, refusal
 from pages.shared.text import plain
 from pages.use.your_document.drafts import EXAMPLE, PASTED, Draft, Drafts, drafts
 

@@ -15,7 +15,7 @@ from pages.shared.empty_states import not_made
 from pages.shared.figures.maps import axis_names, stage_maps_figure
 from pages.shared.figures.template import INK, SERIES
 from pages.shared.kept import among
-from pages.shared.sections import told
+from pages.shared.notices import told
 from pages.use.your_document.state import NEIGHBOURS, Shown
 
 

@@ -9,9 +9,9 @@ from core.runs.row_lookup import RowLookup
 from pages.shared.cards import Card, cards
 from pages.shared.data import documents
 from pages.shared.glossary import why
-from pages.shared.head_choice import heads_named
+from pages.shared.heads_in_address import heads_named
 from pages.shared.kept import among
-from pages.shared.sections import told
+from pages.shared.notices import told
 from pages.use.your_document.state import NEIGHBOURS, Shown
 
 

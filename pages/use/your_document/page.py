@@ -16,7 +16,7 @@ from pages.use.your_document.export import keep_section
 from pages.use.your_document.input import Chosen, document_input
 from pages.use.your_document.map import map_section
 from pages.use.your_document.neighbours import neighbours_section
-from pages.use.your_document.profile import (
+from pages.use.your_document.sections import (
     activation_section,
     along_section,
     consensus_section,

@@ -11,7 +11,7 @@ from pages.shared.data import documents
 from pages.shared.figures.similarity import colour_limit, ink_on
 from pages.shared.figures.template import DIVERGING
 from pages.shared.figures.words import words_html
-from pages.shared.head_choice import heads_named
+from pages.shared.heads_in_address import heads_named
 from pages.shared.kept import among
 from pages.shared.text import safe, shortened
 from pages.use.your_document.figures import shown_topics

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from core.analysis.document_profile import Consensus, Profile
-from pages.shared.head_choice import heads_named
+from pages.shared.heads_in_address import heads_named
 from pages.shared.text import shortened
 
 _NAME = 60

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from pages.shared.csv_cells import defused
 from pages.shared.data import documents
-from pages.use.your_document.profile import profile_table
+from pages.use.your_document.sections import profile_table
 from pages.use.your_document.sentences import consensus_sentences
 from pages.use.your_document.state import Shown
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.shared.embedding import attended
 from pages.shared.figures.words import resting, strongest_words, words_html
-from pages.shared.sections import told
+from pages.shared.notices import told
 from pages.shared.text import plain
 from pages.use.your_document.state import Shown
 

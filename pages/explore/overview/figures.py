@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.model.shape import ModelShape
-from core.palette import head_colours
+from pages.shared.theme import head_colours
 
 _STYLE = """
 <style>

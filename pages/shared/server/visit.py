@@ -9,8 +9,8 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import RerunException, StopException, get_script_run_ctx
 
-from pages.shared.log import Clock, event, place
-from pages.shared.metrics import count, observe
+from pages.shared.server.log import Clock, event, place
+from pages.shared.server.metrics import count, observe
 
 if TYPE_CHECKING:
     from streamlit.navigation.page import Page

@@ -10,7 +10,7 @@ from core.retrieval.findings import pruned_sentence, weights_sentence
 from core.retrieval.tasks import TASKS
 from pages.shared.figures.table import cell, figure_table
 from pages.shared.glossary import why
-from pages.shared.sections import told
+from pages.shared.notices import told
 from pages.shared.show import figure, theme
 from pages.shared.text import plain, safe
 from pages.shared.url import choice_from_url, choice_to_url

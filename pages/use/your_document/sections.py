@@ -12,9 +12,9 @@ from pages.shared.corpus import MOST_COMPARED, yardstick
 from pages.shared.empty_states import not_analysed
 from pages.shared.figures.table import figure_table, number
 from pages.shared.glossary import why
-from pages.shared.head_choice import heads_named
+from pages.shared.heads_in_address import heads_named
 from pages.shared.kept import among
-from pages.shared.sections import told
+from pages.shared.notices import told
 from pages.shared.text import plain, safe, shortened
 from pages.shared.url import choice_from_url, choice_to_url
 from pages.use.your_document.figures import activation_figure, along_figure, profile_figure, shown_topics

@@ -19,13 +19,13 @@ from core.errors import Mistake
 from core.remote.mirrors import for_readers, shown
 from core.runs.run import default_cache, run_names
 from core.settings import Settings, is_read_only, read_settings, unknown_settings
-from pages.shared.access import find_gate
 from pages.shared.build import stop_builds
 from pages.shared.embedding import office
-from pages.shared.guard import sign_outs
-from pages.shared.held_uploads import held_bytes, keep_letting_go
-from pages.shared.log import event, set_up
-from pages.shared.metrics import CONTENT_TYPE, exposition, watch
+from pages.shared.server.access import find_gate
+from pages.shared.server.guard import sign_outs
+from pages.shared.server.log import event, set_up
+from pages.shared.server.metrics import CONTENT_TYPE, exposition, watch
+from pages.shared.server.uploads import held_bytes, keep_letting_go
 
 FRESH = 15.0
 """Seconds that an answer about the app's health is good for, however often it is asked."""

@@ -17,7 +17,7 @@ from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from core.settings import Settings
-from pages.shared.log import event, place
+from pages.shared.server.log import event, place
 
 MOST_FILES_OF_A_SESSION = 50
 MOST_FILES = 1000

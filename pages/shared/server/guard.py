@@ -35,10 +35,10 @@ from streamlit.web.server.starlette.starlette_app_utils import decode_signed_val
 
 from core.errors import Mistake
 from core.settings import Settings, read_settings
-from pages.shared.access import Gate, find_gate, may_enter
-from pages.shared.content_policy import HEADERS
-from pages.shared.held_uploads import Coming, Upload
-from pages.shared.sign_outs import SignOuts
+from pages.shared.server.access import Gate, find_gate, may_enter
+from pages.shared.server.headers import HEADERS
+from pages.shared.server.sign_outs import SignOuts
+from pages.shared.server.uploads import Coming, Upload
 
 LOGIN_COOKIE = "_streamlit_user"
 STRANGERS_MESSAGE, SMALLEST_MESSAGE = 100_000, 5_000_000

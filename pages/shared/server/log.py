@@ -14,9 +14,9 @@ import traceback
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pages.shared.metrics import count
+from pages.shared.server.metrics import count
 
-PROJECT = Path(__file__).resolve().parent.parent.parent
+PROJECT = Path(__file__).resolve().parent.parent.parent.parent
 EVENTS = {
     "start": logging.INFO,  # the server, with its settings
     "open": logging.WARNING,  # nobody has to sign in
