@@ -15,9 +15,9 @@ from pages.explore.heat_map.state import NO_TOPIC, View, row_name
 from pages.shared.components.heatmap import Look, Panel, Pick, Sheet, canvas_heat_map, read_pick
 from pages.shared.data import RunState, documents, labels, own_similarity, topics
 from pages.shared.figures.similarity import colour_limit
-from pages.shared.figures.template import ACCENT, DIVERGING, GROUND, INK
 from pages.shared.show import downloads, theme
 from pages.shared.text import shortened
+from pages.shared.theme import DIVERGING, FRAME, GROUND, INK
 from pages.shared.url import choice_from_url, choices_to_url, decide
 
 KEY = "heat map"
@@ -60,7 +60,7 @@ def draw(state: RunState, view: View) -> None:
         if pick is not None:
             _choose(pick, view, docs, cells.topics[cells.starts])
 
-    colours = Look(DIVERGING[look], INK[look], GROUND[look], ACCENT[look])
+    colours = Look(DIVERGING[look], INK[look], GROUND[look], FRAME[look])
     canvas_heat_map(sheet, colours, KEY, _first_mark(sheet.version, view, docs), picked)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(_sentence(view, cells, own))

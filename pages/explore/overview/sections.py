@@ -13,10 +13,10 @@ from core.errors import Mistake
 from core.retrieval.nearest import Neighbours
 from core.runs.describe import precision, stored
 from core.runs.row_lookup import RowLookup
+from pages.explore.overview.figures import head_vectors_figure
 from pages.shared.cards import Card, cards, open_card
 from pages.shared.controls import choose_document, choose_head, choose_stage
 from pages.shared.data import RunState, document_vectors, documents, neighbours, row_of, runs, vector_docs
-from pages.shared.figures.template import head_vectors_figure
 from pages.shared.kept import among, no_vectors
 from pages.shared.problem import show_problem
 from pages.shared.show import cells, figure, theme

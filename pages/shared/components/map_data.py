@@ -22,7 +22,7 @@ from core.runs.run import Run
 from pages.shared.data import RunState, documents, points
 from pages.shared.run_version import FIGURES, steady
 from pages.shared.text import shortened
-from pages.shared.theme import activation_colours, group_colours, head_colours, ramp_colours, topic_colours
+from pages.shared.theme import UNLABELLED, activation_colours, group_colours, head_colours, ramp_colours, topic_colours
 
 MOST_POINTS = 320_000
 MOST_EXTRA = 500
@@ -243,7 +243,6 @@ def _described(table: RowLookup, docs: np.ndarray, named: Sequence[Column]) -> p
 
 @cache
 def _schemes(heads: int, groups: int, values: int) -> dict[str, dict[str, Any]]:
-    none = {"light": "#8d8a84", "dark": "#8b919c"}
     return {
         theme: {
             "heads": head_colours(heads, groups, theme),
@@ -251,7 +250,7 @@ def _schemes(heads: int, groups: int, values: int) -> dict[str, dict[str, Any]]:
             "activation": activation_colours(groups, theme),
             "ramp": ramp_colours(theme),
             "topics": topic_colours(values, theme),
-            "none": none[theme],
+            "none": UNLABELLED[theme],
         }
         for theme in ("light", "dark")
     }

@@ -8,9 +8,8 @@ import numpy as np
 
 from core.model.attended import Attended
 from pages.shared.text import safe
+from pages.shared.theme import WORD_SHADE
 
-SHADE = "#E69F00"
-"""Okabe and Ito's orange; what it says is in its strength alone, so that no colour has to be told from another."""
 STEPS = 100
 _OUTLIER = 3
 STYLE = f"""
@@ -18,17 +17,17 @@ STYLE = f"""
 .hs-words {{ line-height: 2; overflow-wrap: anywhere; white-space: pre-wrap; border-radius: .5rem; padding: .8rem 1rem;
   border: 1px solid color-mix(in srgb, currentColor 16%, transparent); max-height: 32rem; overflow-y: auto; }}
 .hs-words b {{ font-weight: inherit; border-radius: .15rem; padding: .12rem 0;
-  background: color-mix(in srgb, {SHADE} calc(var(--s) * 1%), transparent); }}
+  background: color-mix(in srgb, {WORD_SHADE} calc(var(--s) * 1%), transparent); }}
 .hs-words small {{ font-size: .68em; opacity: .75; border: 1px solid color-mix(in srgb, currentColor 35%, transparent);
   border-radius: .25rem; padding: .05rem .25rem; margin: 0 .15rem; white-space: nowrap;
-  background: color-mix(in srgb, {SHADE} calc(var(--s) * 1%), transparent); }}
+  background: color-mix(in srgb, {WORD_SHADE} calc(var(--s) * 1%), transparent); }}
 .hs-words .hs-from {{ outline: 2px solid currentColor; outline-offset: 1px; opacity: 1; }}
 .hs-words i {{ opacity: .5; font-style: normal; }}
 .hs-legend {{ display: flex; align-items: center; gap: .5rem; font-size: .85em; flex-wrap: wrap;
   margin-bottom: .4rem; }}
 .hs-legend span {{ width: 9rem; height: .8rem; border-radius: .2rem; display: inline-block;
   border: 1px solid color-mix(in srgb, currentColor 20%, transparent);
-  background: linear-gradient(to right, transparent, {SHADE}); }}
+  background: linear-gradient(to right, transparent, {WORD_SHADE}); }}
 </style>
 """
 

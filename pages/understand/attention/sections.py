@@ -12,13 +12,14 @@ from core.analysis.attention_types import TYPES
 from core.analysis.report import Row
 from core.model.shape import ModelShape
 from pages.shared import show
-from pages.shared.attention import COLOURS, LETTERS, attention_rows, evidence_of
+from pages.shared.attention import LETTERS, attention_rows, evidence_of
 from pages.shared.components.layer_grid import Cell, Grid, Kinds, Place, layer_grid
 from pages.shared.controls import choose_head
 from pages.shared.data import RunState
 from pages.shared.glossary import why
 from pages.shared.notices import told
 from pages.shared.text import plain
+from pages.shared.theme import ATTENTION_TYPES
 from pages.shared.url import choice_from_url, choice_to_url, decide
 
 
@@ -88,7 +89,7 @@ def overview(shown: Shown) -> None:
 
 
 def type_grid(rows: dict[tuple[int, int], Row], shape: ModelShape, theme: str) -> Grid:
-    colours = COLOURS[theme]
+    colours = ATTENTION_TYPES[theme]
 
     def cell(layer: int, head: int) -> Cell:
         row = rows[layer, head]

@@ -17,7 +17,7 @@ from core.retrieval.study import ways_at
 from core.retrieval.tasks import TASKS
 from core.retrieval.ways import WAYS
 from core.runs.run import Run
-from pages.shared.components.head_weights import Desk, head_desk
+from pages.shared.components.head_weights import HeadTiles, head_weights
 from pages.shared.data import RunState, document_vectors, documents, tables, vector_docs
 from pages.shared.embedding import asked
 from pages.shared.mix import MOST_LETTERS, format_mix, parse_mix
@@ -173,9 +173,9 @@ def heads_control(state: RunState, stage: int, task: str | None) -> np.ndarray:
             on_change=_take_preset,
             args=(known,),
         )
-    head_desk(
-        "head desk",
-        Desk(_groups(shape), head_colours(shape.heads, shape.kv_heads, theme()), _labels(state, stage)),
+    head_weights(
+        "head weights",
+        HeadTiles(_groups(shape), head_colours(shape.heads, shape.kv_heads, theme()), _labels(state, stage)),
         weights.tolist(),
         lambda given: decide("mix", format_mix(given)),
     )

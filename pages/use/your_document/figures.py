@@ -10,8 +10,9 @@ import plotly.graph_objects as go
 
 from core.analysis.document_profile import Ranks
 from pages.shared.figures.similarity import colour_limit
-from pages.shared.figures.template import ACCENT, DIVERGING, GROUND, INK, QUIET, SERIES, template
+from pages.shared.figures.template import template
 from pages.shared.text import drawn, short_names
+from pages.shared.theme import DIVERGING, FRAME, GROUND, INK, LABEL_SIZE, QUIET, SERIES, TICK_SIZE
 
 MOST_TOPICS = 40
 """Rows of a heat map; more could not be read."""
@@ -64,7 +65,7 @@ def profile_figure(
         )
     )
     ends = {"y0": -0.5, "y1": len(topics) - 0.5}
-    figure.add_shape(type="rect", x0=head - 0.5, x1=head + 0.5, **ends, line={"color": ACCENT[theme], "width": 2})
+    figure.add_shape(type="rect", x0=head - 0.5, x1=head + 0.5, **ends, line={"color": FRAME[theme], "width": 2})
     figure.add_shape(type="line", x0=0.5, x1=0.5, **ends, line={"color": INK[theme], "width": 1})
     return figure
 
@@ -108,7 +109,7 @@ def _cells(
                 "xanchor": "left",
                 "y": -8 / (_ROW * len(topics)),
                 "yanchor": "top",
-                "tickfont": {"size": 11},
+                "tickfont": {"size": TICK_SIZE},
             },
             **scale(values, measure),
         )
@@ -121,7 +122,7 @@ def _cells(
         xaxis={
             "side": "top",
             "tickangle": 0,
-            "tickfont": {"size": 11},
+            "tickfont": {"size": TICK_SIZE},
             "tickvals": list(range(0, len(columns), step)),
             "ticktext": list(columns[::step]),
             "range": [-0.5, len(columns) - 0.5],
@@ -131,7 +132,7 @@ def _cells(
             "range": [len(topics) - 0.5, -0.5],
             "tickvals": list(range(len(topics))),
             "ticktext": short_names(topics, 24),
-            "tickfont": {"size": 12},
+            "tickfont": {"size": LABEL_SIZE},
             "automargin": True,
             "fixedrange": True,
         },
@@ -187,7 +188,7 @@ def activation_figure(activation: np.ndarray, corpus: Ranks, head: int, theme: s
             "ticktext": [f"head {number}" for number in heads[::step]],
             "fixedrange": True,
         },
-        legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 12}},
+        legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": LABEL_SIZE}},
         dragmode=False,
     )
     return figure
@@ -233,7 +234,7 @@ def pair_figure(cosines: np.ndarray, usual: Ranks, order: np.ndarray, theme: str
             "ticktext": names,
             "fixedrange": True,
         },
-        legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 12}},
+        legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": LABEL_SIZE}},
         dragmode=False,
     )
     return figure

@@ -13,9 +13,9 @@ from pages.shared.corpus import place
 from pages.shared.data import head_index, places, preview, vector_docs
 from pages.shared.empty_states import not_made
 from pages.shared.figures.maps import axis_names, stage_maps_figure
-from pages.shared.figures.template import INK, SERIES
 from pages.shared.kept import among
 from pages.shared.notices import told
+from pages.shared.theme import INK, SERIES
 from pages.use.your_document.state import NEIGHBOURS, Shown
 
 

@@ -8,29 +8,29 @@ from core.model.attended import Attended
 from core.model.stages import STAGES
 from core.runs.row_lookup import RowLookup
 from pages.shared.data import documents
-from pages.shared.figures.similarity import colour_limit, ink_on
-from pages.shared.figures.template import DIVERGING
+from pages.shared.figures.similarity import cell_colour, colour_limit
 from pages.shared.figures.words import words_html
 from pages.shared.heads_in_address import heads_named
 from pages.shared.kept import among
 from pages.shared.text import safe, shortened
+from pages.shared.theme import BORDER, FONT, GROUND, INK, LABEL_SIZE, MUTED, PAGE_SIZE, ink_on
 from pages.use.your_document.figures import shown_topics
 from pages.use.your_document.sentences import consensus_sentences
 from pages.use.your_document.state import NEIGHBOURS, Shown, row_name
 
-_STYLE = """
-body { font: 15px/1.5 Inter, "Segoe UI", "Helvetica Neue", "Noto Sans", sans-serif; color: #10141D;
-  background: #FCFBF8; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 12px; }
-th, td { padding: .2rem .35rem; text-align: right; font-weight: 400; }
-th.topic { writing-mode: vertical-rl; transform: rotate(180deg); text-align: left; max-height: 11rem; }
-th[scope=row] { text-align: left; white-space: nowrap; }
-tr.head th[scope=row] { font-weight: 700; }
-.scroll { overflow-x: auto; }
-details { border: 1px solid #DDD8CC; border-radius: .4rem; padding: .4rem .7rem; margin: .3rem 0;
-  overflow-wrap: anywhere; }
-details div { white-space: pre-wrap; }
-.quiet { color: #5B5A55; }
+_STYLE = f"""
+body {{ font: {PAGE_SIZE}px/1.5 {FONT}; color: {INK["light"]};
+  background: {GROUND["light"]}; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }}
+table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: {LABEL_SIZE}px; }}
+th, td {{ padding: .2rem .35rem; text-align: right; font-weight: 400; }}
+th.topic {{ writing-mode: vertical-rl; transform: rotate(180deg); text-align: left; max-height: 11rem; }}
+th[scope=row] {{ text-align: left; white-space: nowrap; }}
+tr.head th[scope=row] {{ font-weight: 700; }}
+.scroll {{ overflow-x: auto; }}
+details {{ border: 1px solid {BORDER["light"]}; border-radius: .4rem; padding: .4rem .7rem; margin: .3rem 0;
+  overflow-wrap: anywhere; }}
+details div {{ white-space: pre-wrap; }}
+.quiet {{ color: {MUTED["light"]}; }}
 """
 # Even if an escape were missing somewhere, a browser would run and load nothing.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -85,16 +85,8 @@ def _profile(shown: Shown) -> str:
 
 def _cell(value: float, share: float, percentile: bool) -> str:
     text = f"{value:.0f}" if percentile else f"{value:+.2f}".replace("-", "−")
-    return f'<td style="background:{_colour(share)};color:{ink_on(share, "light")}">{text}</td>'
-
-
-def _colour(share: float) -> str:
-    """The diverging scale's colour for ``share``, from -1 to 1."""
-    stops = DIVERGING["light"]
-    places = [float(str(at)) for at, _ in stops]
-    rgb = np.array([[int(str(colour)[at : at + 2], 16) for at in (1, 3, 5)] for _, colour in stops])
-    place = (min(1.0, max(-1.0, share)) + 1) / 2
-    return "#" + "".join(f"{round(float(np.interp(place, places, rgb[:, channel]))):02x}" for channel in range(3))
+    colour = cell_colour(share, "light")
+    return f'<td style="background:{colour};color:{ink_on(colour)}">{text}</td>'
 
 
 def _activation(shown: Shown) -> str:
