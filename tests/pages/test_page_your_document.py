@@ -499,7 +499,7 @@ def test_torch_comes_only_with_the_first_document() -> None:
 
     code = (
         "import sys; import pages.use.your_document.input, pages.use.your_document.export, pages.shared.embedding, "
-        "pages.use.your_document.map, pages.use.your_document.compare; print('torch' in sys.modules)"
+        "pages.use.your_document.sections, pages.use.your_document.sections; print('torch' in sys.modules)"
     )
     found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "False"

@@ -4,10 +4,10 @@ import streamlit as st
 
 from core.errors import Mistake
 from pages.explore.head_map.sections import one_map
+from pages.shared.controls import choose_run
 from pages.shared.empty_states import ready
 from pages.shared.glossary import why
 from pages.shared.problem import show_problem
-from pages.shared.sidebar import choose_run
 
 state = choose_run()
 

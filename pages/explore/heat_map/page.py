@@ -6,11 +6,11 @@ from core.errors import Mistake
 from pages.explore.heat_map.details import details
 from pages.explore.heat_map.sections import draw
 from pages.explore.heat_map.state import choose_view
+from pages.shared.controls import choose_run
 from pages.shared.data import RunState, labels
 from pages.shared.empty_states import no_labels, ready
 from pages.shared.glossary import why
 from pages.shared.problem import show_problem
-from pages.shared.sidebar import choose_run
 
 
 @st.fragment

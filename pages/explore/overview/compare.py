@@ -12,7 +12,7 @@ from core.model.slices import HEADS
 from core.model.stages import STAGES
 from core.runs.describe import stored
 from pages.explore.overview.report import small_maps
-from pages.shared.beside import other_run
+from pages.shared.controls import choose_other_run
 from pages.shared.data import RunState, tables
 from pages.shared.figures.table import cell, figure_table
 from pages.shared.notices import told
@@ -27,7 +27,7 @@ def beside_another(state: RunState) -> None:
     if not state.analysed:
         return
     with st.container(width=420):
-        other = other_run(state)
+        other = choose_other_run(state)
     if other is None:
         return
     both = (state, other)

@@ -16,7 +16,7 @@ from pages.shared.glossary import why
 from pages.shared.notices import told
 from pages.shared.text import plain, safe
 from pages.understand.attention.figures import NEAR, Pattern, pattern_figure
-from pages.understand.attention.sections import Shown
+from pages.understand.attention.sections import AttentionView
 
 WORDS = {
     "previous": "Token before",
@@ -33,7 +33,7 @@ WORDS = {
 
 
 @told
-def verdict(shown: Shown) -> None:
+def verdict(shown: AttentionView) -> None:
     """The type, the rule in words, and the numbers that decided."""
     row = shown.row
     with st.container(border=True):
@@ -65,7 +65,7 @@ def _cells(row: Row, name: str) -> list[str]:
 
 
 @told
-def average(shown: Shown) -> None:
+def average(shown: AttentionView) -> None:
     """How far away it looks, on average."""
     st.subheader("Its average pattern", help=why("attention", "sink", "shuffled"), anchor=False)
     patterns, row = attention_patterns(shown.state), shown.row

@@ -20,11 +20,11 @@ from pages.shared.glossary import why
 from pages.shared.notices import told
 from pages.shared.text import plain
 from pages.shared.theme import ATTENTION_TYPES
-from pages.shared.url import choice_from_url, choice_to_url, decide
+from pages.shared.url import decide, linked
 
 
 @dataclass(frozen=True)
-class Shown:
+class AttentionView:
     """What the page is about; layer and head count from 1."""
 
     state: RunState
@@ -51,22 +51,20 @@ def chosen_head(state: RunState) -> tuple[int, int]:
     shape, own = state.manifest.shape, int(state.manifest.model["layer"])
     layers = list(range(1, shape.layers + 1))
     with st.container(horizontal=True, gap="small"):
-        choice_from_url("layer", layers, own)
-        layer = int(
-            st.selectbox(
-                "Layer",
-                layers,
-                key="layer",
-                format_func=lambda number: f"{number} · this run's" if number == own else str(number),
-                help="Layers are counted from 1. The run's vectors, and with them the heads' roles, are of one layer.",
-            )
+        layer = linked(
+            st.selectbox,
+            "Layer",
+            "layer",
+            layers,
+            own,
+            format_func=lambda number: f"{number} · this run's" if number == own else str(number),
+            help="Layers are counted from 1. The run's vectors, and with them the heads' roles, are of one layer.",
         )
-        choice_to_url("layer", layer, own)
         return layer, choose_head(shape.heads)
 
 
 @told
-def overview(shown: Shown) -> None:
+def overview(shown: AttentionView) -> None:
     """Every head of every layer by its type."""
     st.subheader("Every head by its type", help=why("attention type", "attention", "sink", "delimiters"), anchor=False)
     rows = attention_rows(shown.state)

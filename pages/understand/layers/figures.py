@@ -15,7 +15,7 @@ from core.model.slices import HEADS, RANDOM
 from pages.shared.components.layer_grid import Cell, Grid, Scale
 from pages.shared.figures.template import LEGEND_ABOVE, band, template
 from pages.shared.theme import DIVERGING, GRID_LINE, INK, QUIET, SEQUENTIAL, SERIES, colour_at
-from pages.understand.layers.state import View
+from pages.understand.layers.state import LayerView
 
 _LOOK: dict[str, tuple[int, str, str]] = {
     FULL: (3, "solid", "diamond"),
@@ -27,7 +27,7 @@ _LOOK: dict[str, tuple[int, str, str]] = {
 """By series: its colour, its line and its marks."""
 
 
-def curves_figure(rows: Sequence[Row], cells: np.ndarray, view: View, theme: str) -> go.Figure:
+def curves_figure(rows: Sequence[Row], cells: np.ndarray, view: LayerView, theme: str) -> go.Figure:
     """A measure's curves over depth with their bands, single heads as dots, chance, and the layer that is looked at.
 
     ``rows`` are those of ``layer_curves`` for one stage and measure; ``cells`` is ``[layer, 1 + head]``.

@@ -3,11 +3,11 @@
 import streamlit as st
 
 from core.errors import Mistake
+from pages.shared.controls import choose_run
 from pages.shared.data import RunState
 from pages.shared.empty_states import no_labels, ready
 from pages.shared.glossary import why
 from pages.shared.problem import show_problem
-from pages.shared.sidebar import choose_run
 from pages.understand.layers.profile import profile
 from pages.understand.layers.sections import choose_view, curves, grid, headline
 from pages.understand.layers.state import Swept, swept

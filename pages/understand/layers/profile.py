@@ -17,10 +17,10 @@ from pages.shared.figures.topic_gaps import GRID, gaps_figure
 from pages.shared.figures.topic_gaps import MOST as MOST_TOPICS
 from pages.shared.glossary import why
 from pages.shared.text import plain
-from pages.understand.layers.state import Swept, View
+from pages.understand.layers.state import LayerView, Swept
 
 
-def profile(state: RunState, swept: Swept, view: View) -> None:
+def profile(state: RunState, swept: Swept, view: LayerView) -> None:
     """Role, figures, topics followed and avoided, documents to read."""
     who = f"head {view.head}" if view.head else "full embedding"
     st.subheader(f"Layer {view.layer}, {who}, at stage {view.stage}", help=why("layer", "role"), anchor=False)
@@ -45,7 +45,7 @@ def profile(state: RunState, swept: Swept, view: View) -> None:
         _reading(state, swept, view)
 
 
-def _figures(swept: Swept, view: View, row: Row) -> None:
+def _figures(swept: Swept, view: LayerView, row: Row) -> None:
     """Every measure of this cell with its interval, and what to hold it against."""
     rows = swept.rows("layers", layer=view.layer, stage=view.stage, head=view.head)
     found = {one["measure"]: one for one in rows if one["value"] is not None}
@@ -84,7 +84,7 @@ def _figure(label: str, row: Row, name: str, against: str) -> None:
         st.caption("  \n".join(plain(line) for line in (found, against) if line))
 
 
-def _topics(swept: Swept, view: View) -> None:
+def _topics(swept: Swept, view: LayerView) -> None:
     st.markdown("##### Topics it follows and avoids", help=why("similarity", "interval"))
     table = swept.table("layer_topics", layer=view.layer, stage=view.stage, head=view.head)
     if not len(table):
@@ -103,7 +103,7 @@ def _topics(swept: Swept, view: View) -> None:
     show.figure(gaps_figure(found, table["topic"].to_pylist(), show.theme()), name, table, said)
 
 
-def _reading(state: RunState, swept: Swept, view: View) -> None:
+def _reading(state: RunState, swept: Swept, view: LayerView) -> None:
     rows = swept.rows("layer_documents", layer=view.layer, stage=view.stage, head=view.head)
     table = documents(state)
     for side, title in ((MOST, "Most similar documents"), (LEAST, "Least similar documents")):

@@ -14,9 +14,9 @@ from pages.shared.controls import choose_stage
 from pages.shared.findings import sentences
 from pages.shared.glossary import why
 from pages.shared.show import downloads, figure, theme
-from pages.shared.url import choice_from_url, choice_to_url, choices_to_url, decide
+from pages.shared.url import decide, linked, linked_clicks
 from pages.understand.layers.figures import curves_figure, grid_of
-from pages.understand.layers.state import Swept, View
+from pages.understand.layers.state import LayerView, Swept
 
 MOST_CELLS = 20_000
 """Of a grid; the largest models that people can have today have 126 layers of 128 heads."""
@@ -34,7 +34,7 @@ _INNER = (
 )
 
 
-def choose_view(swept: Swept) -> View:
+def choose_view(swept: Swept) -> LayerView:
     """Stage and measure; the cell that was clicked, or is in the address."""
     shape = swept.manifest.shape
     left, right = st.columns(2, gap="medium", vertical_alignment="top")
@@ -44,26 +44,21 @@ def choose_view(swept: Swept) -> View:
             st.caption(_INNER)
     with right:
         measures = swept.measures
-        choice_from_url("measure", measures, measures[0])
-        measure = str(
-            st.selectbox(
-                "Measure",
-                measures,
-                key="measure",
-                format_func=lambda name: MEASURES[name].name,
-                help="What the curves and the grid show.",
-            )
+        measure = linked(
+            st.selectbox,
+            "Measure",
+            "measure",
+            measures,
+            measures[0],
+            format_func=lambda name: MEASURES[name].name,
+            help="What the curves and the grid show.",
         )
-        choice_to_url("measure", measure, measures[0])
         st.caption(MEASURES[measure].sentence)
-    choice_from_url("layer", range(1, shape.layers + 1), shape.layers)
-    choice_from_url("head", range(shape.heads + 1), 0)
-    chosen = {"layer": (int(st.session_state["layer"]), shape.layers), "head": (int(st.session_state["head"]), 0)}
-    choices_to_url(chosen)
-    return View(stage, measure, chosen["layer"][0], chosen["head"][0])
+    cell = linked_clicks({"layer": (range(1, shape.layers + 1), shape.layers), "head": (range(shape.heads + 1), 0)})
+    return LayerView(stage, measure, cell["layer"], cell["head"])
 
 
-def headline(swept: Swept, view: View) -> None:
+def headline(swept: Swept, view: LayerView) -> None:
     """Where in depth topic structure peaks."""
     rows = swept.rows("layer_curves", stage=view.stage)
     found = topic_structure(rows, view.stage, swept.manifest.shape.layers)
@@ -75,7 +70,7 @@ def headline(swept: Swept, view: View) -> None:
         sentences([found])
 
 
-def curves(swept: Swept, view: View) -> None:
+def curves(swept: Swept, view: LayerView) -> None:
     """The chosen measure over depth."""
     measure = MEASURES[view.measure]
     st.subheader(f"{measure.name} over depth", help=why(*_TERMS[view.measure], "interval"), anchor=False)
@@ -90,7 +85,7 @@ def curves(swept: Swept, view: View) -> None:
         st.markdown(told)
 
 
-def grid(swept: Swept, view: View) -> None:
+def grid(swept: Swept, view: LayerView) -> None:
     """Layers × heads, coloured by the measure; a click chooses a cell."""
     measure = MEASURES[view.measure]
     st.subheader("Layers × heads", help=why(*_TERMS[view.measure]), anchor=False)

@@ -21,7 +21,7 @@ from pages.shared.run_version import LAYERS, steady, version_of
 
 
 @dataclass(frozen=True)
-class View:
+class LayerView:
     """What is looked at; ``layer`` counts from 1, ``head`` too, 0 is the full embedding."""
 
     stage: int

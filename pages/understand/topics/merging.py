@@ -17,7 +17,7 @@ from pages.shared.data import RunState, topic_cosines, topics
 from pages.shared.notices import told
 from pages.shared.run_version import FIGURES, steady
 from pages.shared.text import safe
-from pages.shared.url import choice_from_url, choice_to_url
+from pages.shared.url import linked
 
 
 @st.fragment
@@ -34,17 +34,15 @@ def merging(state: RunState, stage: int) -> None:
     thresholds = _thresholds(state.run, state.analysis_version, stage)
     options = list(thresholds)
     default = STUDY_GROUPS if STUDY_GROUPS in thresholds else options[-1]
-    choice_from_url("groups", options, default)
-    groups = int(
-        st.select_slider(
-            "Threshold (mean cosine)",
-            options,
-            key="groups",
-            format_func=lambda count: f"{thresholds[count]:.3f} · {count} groups",
-            help="Each step is a threshold at which one more pair of groups is joined.",
-        )
+    groups = linked(
+        st.select_slider,
+        "Threshold (mean cosine)",
+        "groups",
+        options,
+        default,
+        format_func=lambda count: f"{thresholds[count]:.3f} · {count} groups",
+        help="Each step is a threshold at which one more pair of groups is joined.",
     )
-    choice_to_url("groups", groups, default)
     found = _merges(state.run, state.analysis_version, stage, thresholds[groups])
     _agreement(found)
     pairs = _pairs(names, found, topic_cosines(state, stage, original=True))

@@ -18,7 +18,7 @@ from pages.shared.notices import told
 from pages.shared.run_version import FIGURES, steady
 from pages.shared.show import cells, figure, theme
 from pages.shared.text import plain, shortened
-from pages.shared.url import choice_from_url, choice_to_url
+from pages.shared.url import linked
 from pages.understand.topics.figures import nearest_figure
 
 ALL = ""
@@ -47,16 +47,16 @@ def mismatch_list(state: RunState, stage: int) -> None:
     labels = [ALL, *sorted(counts)]
     if "all" not in counts and st.query_params.get("label") == "all":
         del st.query_params["label"]  # what older links call all labels
-    choice_from_url("label", labels, ALL)
-    label = st.selectbox(
+    label = linked(
+        st.selectbox,
         "Label",
+        "label",
         labels,
-        key="label",
+        ALL,
         format_func=lambda name: (
             f"All labels ({len(table):,})" if name == ALL else f"{shortened(name, 120)} ({counts[name]:,})"
         ),
     )
-    choice_to_url("label", label, ALL)
     if label != ALL:
         table = table.filter(pc.equal(table["label"], label))
     doc = _choose(state, table)
@@ -81,7 +81,6 @@ def _choose(state: RunState, table: pa.Table) -> int:
     titles = documents(state).rows(shown["doc"].to_numpy(), ["title"])["title"]
     numbers = [doc + 1 for doc in shown["doc"].to_pylist()]
     title_of = dict(zip(numbers, titles.to_pylist(), strict=True))
-    choice_from_url(PICKED, numbers, numbers[0])
     # Another key makes another table: the row that was clicked is no longer marked once the box has chosen.
     turn = st.session_state.setdefault("mismatch turn", 0)
     table_key = f"mismatch table {turn} {len(numbers)} {numbers[0]}"
@@ -115,16 +114,15 @@ def _choose(state: RunState, table: pa.Table) -> int:
             "margin": st.column_config.NumberColumn("Margin", width="small", format="%.3f"),
         },
     )
-    number = int(
-        st.selectbox(
-            "Document to read",
-            numbers,
-            key=PICKED,
-            format_func=lambda number: f"{number} · {shortened(title_of[number], 90)}",
-            on_change=from_box,
-        )
+    number = linked(
+        st.selectbox,
+        "Document to read",
+        PICKED,
+        numbers,
+        numbers[0],
+        format_func=lambda number: f"{number} · {shortened(title_of[number], 90)}",
+        on_change=from_box,
     )
-    choice_to_url(PICKED, number, numbers[0])
     return number - 1
 
 

@@ -15,7 +15,7 @@ from core.model.stages import STAGES
 from core.retrieval.query_set import QuerySet
 from core.retrieval.study import ways_at
 from core.retrieval.tasks import TASKS
-from core.retrieval.ways import WAYS
+from core.retrieval.ways import WAYS, Heads
 from core.runs.run import Run
 from pages.shared.components.head_weights import HeadTiles, head_weights
 from pages.shared.data import RunState, document_vectors, documents, tables, vector_docs
@@ -25,7 +25,7 @@ from pages.shared.run_version import DOCUMENTS, steady
 from pages.shared.show import theme
 from pages.shared.text import plain, shortened
 from pages.shared.theme import head_colours
-from pages.shared.url import choice_from_url, choice_to_url, decide, words_from_url
+from pages.shared.url import choice_to_url, decide, linked, words_from_url
 from pages.use.retrieval_lab.data import rows
 
 _MOST_TYPED = 2_000
@@ -62,16 +62,14 @@ def question_control(state: RunState, stage: int, found: QuerySet | None) -> Que
 
 def _of_the_set(found: QuerySet) -> Question:
     numbers = list(range(1, len(found.texts) + 1))
-    choice_from_url("query", numbers, 1)
-    number = int(
-        st.selectbox(
-            "or take one of the query set",
-            numbers,
-            key="query",
-            format_func=lambda number: f"{number} · {shortened(found.texts[number - 1], 140)}",
-        )
+    number = linked(
+        st.selectbox,
+        "or take one of the query set",
+        "query",
+        numbers,
+        1,
+        format_func=lambda number: f"{number} · {shortened(found.texts[number - 1], 140)}",
     )
-    choice_to_url("query", number, 1)
     vectors = {stage: values[number - 1] for stage, values in found.vectors.items()}
     return Question(found.texts[number - 1], vectors, frozenset(found.relevant[number - 1]))
 
@@ -80,17 +78,15 @@ def _of_the_corpus(state: RunState, stage: int) -> Question:
     """Without a query set a document asks for others of its topic."""
     table = documents(state)
     numbers = (vector_docs(state)[:1_000] + 1).tolist()
-    choice_from_url("query", numbers, numbers[0])
     titles = dict(zip(numbers, table.rows(np.array(numbers) - 1, ["title"])["title"].to_pylist(), strict=True))
-    number = int(
-        st.selectbox(
-            "or take a document as the question",
-            numbers,
-            key="query",
-            format_func=lambda number: f"{number} · {shortened(titles[number], 140)}",
-        )
+    number = linked(
+        st.selectbox,
+        "or take a document as the question",
+        "query",
+        numbers,
+        numbers[0],
+        format_func=lambda number: f"{number} · {shortened(titles[number], 140)}",
     )
-    choice_to_url("query", number, numbers[0])
     own = number - 1
     vectors = {stage: document_vectors(state, stage, own)}
     return Question(titles[number], vectors, _of_its_topic(state.run, state.documents_version, own), own)
@@ -122,29 +118,25 @@ def ways_control(stage: int) -> tuple[str, str]:
         before = st.session_state.get(key)
         if before in ("voting", "split") and before not in names:
             decide(key, default if key == "other" else ("split" if stage == 3 else "voting"))
-        choice_from_url(key, names, default)
         with column:
-            way = st.selectbox(label, names, key=key, help=_WAYS)
+            way = linked(st.selectbox, label, key, names, default, help=_WAYS)
             st.caption(WAYS[way].sentence)
-        choice_to_url(key, way, default)
         found.append(way)
     return found[0], found[1]
 
 
 def task_control(names: list[str]) -> str:
     """What the heads are judged by."""
-    choice_from_url("task", names, names[0])
-    task = st.segmented_control(
+    return linked(
+        st.segmented_control,
         "Judged by",
+        "task",
         names,
-        key="task",
+        names[0],
         required=True,
         format_func=lambda name: TASKS[name].title,
         help="  \n".join(f"**{TASKS[name].title}** – {TASKS[name].sentence}" for name in names),
     )
-    task = str(task or names[0])
-    choice_to_url("task", task, names[0])
-    return task
 
 
 def heads_control(state: RunState, stage: int, task: str | None) -> np.ndarray:
@@ -241,3 +233,23 @@ def _labels(state: RunState, stage: int) -> list[str]:
 
 def asked_for(question: Question) -> str:
     return plain(shortened(question.text, 300))
+
+
+@dataclass(frozen=True)
+class LabView:
+    """A question, two ways to rank, and heads that count."""
+
+    state: RunState
+    stage: int
+    task: str | None
+    """None where the heads have not been judged yet."""
+    question: Question
+    ways: tuple[str, str]
+    weights: np.ndarray
+    """``[head]``, at least one above 0."""
+    scores: np.ndarray
+    """``[head]``: MRAG's."""
+
+    @property
+    def heads(self) -> Heads:
+        return Heads(self.weights, self.scores)

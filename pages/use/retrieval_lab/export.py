@@ -13,7 +13,7 @@ from core.retrieval.apply import WAYS, Kept, prune
 from core.runs.schema import heads_schema
 from pages.shared.data import RunState
 from pages.shared.notices import told
-from pages.use.retrieval_lab.state import Shown
+from pages.use.retrieval_lab.controls import LabView
 
 _SNIPPET = """
 import numpy as np
@@ -26,7 +26,7 @@ best = np.argsort(-(docs @ query[0]), kind="stable")[:10]
 
 
 @told
-def take_away_section(shown: Shown) -> None:
+def take_away_section(shown: LabView) -> None:
     st.subheader("Take it away", anchor=False)
     way = shown.ways[0]
     if way not in WAYS:

@@ -3,19 +3,21 @@
 import streamlit as st
 
 from core.errors import Mistake
-from pages.shared.controls import choose_stage
+from pages.shared.controls import choose_run, choose_stage
 from pages.shared.corpus import say
 from pages.shared.data import RunState, row_of
 from pages.shared.empty_states import not_made, ready
 from pages.shared.problem import show_problem
-from pages.shared.sidebar import choose_run
-from pages.use.retrieval_lab.controls import heads_control, question_control, task_control, ways_control
+from pages.use.retrieval_lab.controls import LabView, heads_control, question_control, task_control, ways_control
 from pages.use.retrieval_lab.data import query_set, seen, tasks
 from pages.use.retrieval_lab.export import take_away_section
-from pages.use.retrieval_lab.metrics import metrics_section
-from pages.use.retrieval_lab.results import results_section
-from pages.use.retrieval_lab.sections import pruning_section, ways_section, weights_section
-from pages.use.retrieval_lab.state import Shown
+from pages.use.retrieval_lab.sections import (
+    metrics_section,
+    pruning_section,
+    results_section,
+    ways_section,
+    weights_section,
+)
 
 
 def lab(state: RunState) -> None:
@@ -34,7 +36,7 @@ def lab(state: RunState) -> None:
     if not (weights > 0).any():
         st.info("Every head is switched off. Switch at least one on.", icon=":material/toggle_off:")
         return
-    shown = Shown(state, stage, task, question, ways, weights, say(state, stage))
+    shown = LabView(state, stage, task, question, ways, weights, say(state, stage))
     results_section(shown, seen(state, stage, question.vectors[stage], row_of(state, question.own)))
     if task is None:
         not_made(state, "retrieve")
