@@ -13,7 +13,7 @@ from core.analysis.report import Row
 from core.runs.results import read_analysis
 from core.runs.run import Run
 from pages.shared.data import RunState
-from pages.shared.run_version import ATTENTION, steady
+from pages.shared.run_version import ATTENTION, one_version
 from pages.shared.text import plain
 
 LETTERS = {
@@ -60,13 +60,13 @@ def evidence_of(row: Row, type_: str) -> str:
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the figures …")
-@steady(*ATTENTION)
+@one_version(*ATTENTION)
 def _rows(run: Run, version: str) -> dict[tuple[int, int], Row]:
     return {(row["layer"], row["head"]): row for row in read_analysis(run, "attention").to_pylist()}
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the figures …")
-@steady(*ATTENTION)
+@one_version(*ATTENTION)
 def _patterns(run: Run, version: str) -> Patterns:
     table = read_analysis(run, "attention_patterns").sort_by(
         [(name, "ascending") for name in ("layer", "head", "offset")]

@@ -11,7 +11,7 @@ from pathlib import Path
 import streamlit as st
 
 from core.remote.mirrors import shown
-from pages.shared.server.log import Clock, event
+from pages.shared.server.log import Stopwatch, event
 from pages.shared.server.metrics import count
 from pages.shared.server.visit import note
 
@@ -25,7 +25,7 @@ class Build:
         self.fraction = 0.0
         self.sentence = "Starting …"
         self.problem = ""
-        self._clock = Clock()
+        self._clock = Stopwatch()
         command = [sys.executable, "-m", "precompute", "all", "demo", "--cache", shown(cache), "--progress", "json"]
         self._process = subprocess.Popen(
             command,

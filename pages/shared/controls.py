@@ -85,9 +85,10 @@ def choose_stage(manifest: Manifest) -> int:
 
 def choose_head(heads: int, as_buttons: bool = False) -> int:
     """From a list; of some heads each is a button."""
-    widget = st.pills if as_buttons and heads <= _MOST_BUTTONS else st.selectbox
-    required = {"required": True} if widget is st.pills else {}
-    return linked(widget, "Head", "head", list(range(1, heads + 1)), 1, help="Heads are counted from 1.", **required)
+    numbers, help = list(range(1, heads + 1)), "Heads are counted from 1."
+    if as_buttons and heads <= _MOST_BUTTONS:
+        return linked(st.pills, "Head", "head", numbers, 1, required=True, help=help)
+    return linked(st.selectbox, "Head", "head", numbers, 1, help=help)
 
 
 def choose_document(state: RunState, first: np.ndarray | None = None) -> int | None:
@@ -102,10 +103,10 @@ def choose_document(state: RunState, first: np.ndarray | None = None) -> int | N
     if not len(docs):
         st.info("No document has all of these words. Try fewer.", icon=":material/search_off:")
         return None
-    linked = st.query_params.get("doc", "")  # a linked document is listed, however far down the corpus it is
+    given = st.query_params.get("doc", "")  # a linked document is listed, however far down the corpus it is
     options = docs[:_MOST_OPTIONS].tolist()
-    if not words.strip() and linked.isdecimal() and len(linked) < 10:
-        options += [int(linked) - 1] if 0 < int(linked) <= len(table) and int(linked) - 1 not in options else []
+    if not words.strip() and given.isdecimal() and len(given) < 10:
+        options += [int(given) - 1] if 0 < int(given) <= len(table) and int(given) - 1 not in options else []
     count = len(docs) if words.strip() else len(table)
     if count > len(options):
         more = "more than " if found.more else ""

@@ -31,9 +31,9 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from core.settings import read_settings
+from pages.shared.server import guard
 from pages.shared.server.guard import _cookie, is_our_host
 from pages.shared.server.headers import HEADERS
-from pages.shared.server.lifespan import guard
 from pages.shared.server.sign_outs import SignOuts
 from pages.shared.server.uploads import MOST_FILES_OF_A_SESSION
 from tests.conftest import SLOW, free_port

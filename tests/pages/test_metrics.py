@@ -11,7 +11,7 @@ from urllib.error import HTTPError
 import pytest
 from playwright.sync_api import Page, expect
 
-from pages.shared.server.lifespan import metrics
+from pages.shared.server import metrics
 from tests.conftest import SLOW, settle
 
 SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z]+="[^"\\\n]*",?)*)\})? (\S+)')

@@ -15,9 +15,9 @@ import pytest
 from core.analysis.document_profile import Profile, Ranks, consensus
 from core.model.attended import Attended, Piece
 from core.uploads import MAX_CHARACTERS
-from pages.shared.csv_cells import defused
 from pages.shared.figures.words import resting, runs, strongest_words, words_html
 from pages.shared.heads_in_address import heads_named
+from pages.shared.show import defused
 from pages.use.your_document.export import file_name
 from pages.use.your_document.figures import MOST_TOPICS, activation_figure, shown_topics
 from pages.use.your_document.input import EXAMPLE, MOST, PASTED, OwnDocuments

@@ -16,13 +16,13 @@ from core.model.stages import STAGES
 from pages.explore.head_profile.sections import LINKED, HeadView, evidence
 from pages.shared import show
 from pages.shared.attention import attention_badge, types_here
-from pages.shared.circular import circular_mark
 from pages.shared.controls import choose_other_run
 from pages.shared.data import RunState, labels, own_similarity, tables, topics
 from pages.shared.empty_states import no_labels
 from pages.shared.figures.table import cell, figure_table, interval, number
 from pages.shared.figures.topic_gaps import GRID, bars
 from pages.shared.glossary import why
+from pages.shared.notices import circular_mark
 from pages.shared.text import plain, safe, shortened
 from pages.shared.url import choice_to_url, linked
 

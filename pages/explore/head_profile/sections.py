@@ -16,13 +16,13 @@ from core.retrieval.head_index import largest
 from pages.shared import show
 from pages.shared.attention import evidence_of, types_here
 from pages.shared.cards import Card, cards
-from pages.shared.circular import circular_mark, circular_notice
 from pages.shared.components.step_keys import step_keys
 from pages.shared.controls import choose_head
 from pages.shared.data import RunState, documents, labels, own_similarity, topics
 from pages.shared.figures.table import interval, number
 from pages.shared.figures.topic_gaps import GRID, MOST, gaps_figure
 from pages.shared.glossary import why
+from pages.shared.notices import circular_mark, circular_notice
 from pages.shared.text import plain
 from pages.shared.url import decide, linked
 

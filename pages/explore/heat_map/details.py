@@ -13,7 +13,7 @@ from pages.shared.cards import Card, cards, open_card
 from pages.shared.data import RunState, documents, labels, neighbours, own_similarity, row_of, topics
 from pages.shared.figures.similarity import similarity_figure
 from pages.shared.glossary import why
-from pages.shared.kept import among, no_vectors
+from pages.shared.notices import among, no_vectors
 from pages.shared.show import cells, figure, theme
 from pages.shared.text import plain, shortened
 from pages.shared.url import decide

@@ -142,7 +142,7 @@ def _topics_from_url(names: tuple[str, ...], usual: list[int]) -> None:
         kept = st.session_state.get("kept topics", usual) if st.session_state.get("page changed") and same else usual
         st.session_state["topics"] = list(kept)
         return
-    linked = linked_topics(given, len(names))
-    if linked.unknown:
+    found = linked_topics(given, len(names))
+    if found.unknown:
         st.toast("The link names a topic that is not here; it is left out.", icon=":material/link_off:")
-    st.session_state["topics"] = list(linked.chosen) or usual
+    st.session_state["topics"] = list(found.chosen) or usual

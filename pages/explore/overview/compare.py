@@ -15,13 +15,13 @@ from pages.explore.overview.report import small_maps
 from pages.shared.controls import choose_other_run
 from pages.shared.data import RunState, tables
 from pages.shared.figures.table import cell, figure_table
-from pages.shared.notices import told
+from pages.shared.notices import shows_mistakes
 from pages.shared.text import plain, safe
 
 Line = tuple[str, list[str]]
 
 
-@told
+@shows_mistakes
 def beside_another(state: RunState) -> None:
     """The chosen run and another one, a column each."""
     if not state.analysed:

@@ -72,7 +72,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Kinds:
+class ColourKey:
     """A legend of colours that each stand for something: ``(colour, name)``."""
 
     kinds: Sequence[tuple[str, str]]
@@ -88,7 +88,7 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class Grid:
+class LayerGrid:
     """``cells[layer][head]``, layer 1 on top; None where there is nothing to show, and nothing to click."""
 
     label: str
@@ -96,7 +96,7 @@ class Grid:
     rows: Sequence[str]
     columns: Sequence[str]
     cells: Sequence[Sequence[Cell | None]]
-    legend: Kinds | Scale
+    legend: ColourKey | Scale
     breaks: Sequence[int] = ()
     """Columns (from 0) before which there is a gap: where a key/value group begins, for one."""
     name: str = "layers"
@@ -104,14 +104,14 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Place:
+class GridCell:
     """A cell, by its row and column from 0."""
 
     row: int
     column: int
 
 
-def layer_grid(grid: Grid, key: str, mark: Place | None, on_pick: Callable[[Place], None]) -> None:
+def layer_grid(grid: LayerGrid, key: str, mark: GridCell | None, on_pick: Callable[[GridCell], None]) -> None:
     """Draws the grid with the cell at ``mark`` framed; ``on_pick`` gets the cell that is clicked or entered.
 
     As in any callback, ``on_pick`` runs before the page does: it sets session state, and draws nothing.
@@ -126,7 +126,7 @@ def layer_grid(grid: Grid, key: str, mark: Place | None, on_pick: Callable[[Plac
             [None if one is None else [one.colour, one.text, one.label, ink_on(one.colour)] for one in row]
             for row in grid.cells
         ],
-        "kinds": [list(kind) for kind in legend.kinds] if isinstance(legend, Kinds) else None,
+        "kinds": [list(kind) for kind in legend.kinds] if isinstance(legend, ColourKey) else None,
         "scale": [list(stop) for stop in legend.stops] if isinstance(legend, Scale) else None,
         "ends": [legend.low, legend.high] if isinstance(legend, Scale) else None,
         "breaks": [int(column) for column in grid.breaks],
@@ -143,7 +143,7 @@ def layer_grid(grid: Grid, key: str, mark: Place | None, on_pick: Callable[[Plac
     _mount(key=key, data=data, on_pick_change=picked)
 
 
-def checked_place(given: Any, grid: Grid, version: str) -> Place | None:
+def checked_place(given: Any, grid: LayerGrid, version: str) -> GridCell | None:
     """``given`` as the browser sent it, if this version of the grid has such a cell."""
     if not isinstance(given, dict) or given.get("version") != version:
         return None
@@ -152,4 +152,4 @@ def checked_place(given: Any, grid: Grid, version: str) -> Place | None:
         return None
     if not (0 <= row < len(grid.rows) and 0 <= column < len(grid.columns)) or grid.cells[row][column] is None:
         return None
-    return Place(row, column)
+    return GridCell(row, column)

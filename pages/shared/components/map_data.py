@@ -20,7 +20,7 @@ from core.runs.results import label_codes, read_map, read_topics
 from core.runs.row_lookup import RowLookup
 from core.runs.run import Run
 from pages.shared.data import RunState, documents, points
-from pages.shared.run_version import FIGURES, steady
+from pages.shared.run_version import FIGURES, one_version
 from pages.shared.text import shortened
 from pages.shared.theme import UNLABELLED, activation_colours, group_colours, head_colours, ramp_colours, topic_colours
 
@@ -43,7 +43,7 @@ class StageMap:
     docs: np.ndarray
     places: np.ndarray
     points: pa.Table
-    grid: Grid
+    grid: MapGrid
     low: float
     high: float
     left_out: int
@@ -51,7 +51,7 @@ class StageMap:
 
 
 @dataclass(frozen=True)
-class Grid:
+class MapGrid:
     """From a map's own coordinates to the fine grid: one scale for both axes, and a margin."""
 
     middle: np.ndarray
@@ -181,7 +181,7 @@ def inside(places: np.ndarray, polygon: np.ndarray) -> np.ndarray:
 
 
 @st.cache_resource(max_entries=9, show_spinner="Reading the map …")
-@steady(*FIGURES)
+@one_version(*FIGURES)
 def _stage_map(run: Run, version: str, stage: int) -> StageMap:
     table, heads = read_map(run, stage), run.manifest().shape.heads
     fitted = table["fitted"].to_numpy().reshape(-1, heads).all(axis=1)
@@ -192,7 +192,7 @@ def _stage_map(run: Run, version: str, stage: int) -> StageMap:
         shown = shown[stratified(topics, max(1, MOST_POINTS // heads))]
     places = np.stack([table[axis].to_numpy().reshape(-1, heads)[shown] for axis in ("x", "y")], axis=-1)
     low, high = places.min(axis=(0, 1)), places.max(axis=(0, 1))
-    grid = Grid((low + high) / 2, float((high - low).max()) * 1.04 or 1.0)
+    grid = MapGrid((low + high) / 2, float((high - low).max()) * 1.04 or 1.0)
     at = grid.of(places)
     activation = table["activation"].to_numpy().reshape(-1, heads)[shown]
     weak, strong = (float(value) for value in np.quantile(activation, (0.02, 0.98)))
@@ -209,7 +209,7 @@ def _shades(activation: np.ndarray, weak: float, strong: float) -> np.ndarray:
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-@steady(*FIGURES)
+@one_version(*FIGURES)
 def _columns(run: Run, version: str) -> tuple[Column, ...]:
     found = []
     names = run.documents(["topic"])["topic"]

@@ -33,7 +33,7 @@ STYLE = f"""
 
 
 @dataclass(frozen=True)
-class Run:
+class TextRun:
     """A stretch of the text, or a special token, and its share of a head's attention; None for what lies between."""
 
     text: str
@@ -43,24 +43,24 @@ class Run:
     """Whether it is the token that the attention comes from."""
 
 
-def runs(text: str, found: Attended, head: int, chosen: int | None = None) -> list[Run]:
+def runs(text: str, found: Attended, head: int, chosen: int | None = None) -> list[TextRun]:
     """The text from its first to its last token in runs; ``head`` from 1, the ``chosen`` token from 0.
 
     Tokens of the same characters (an emoji may be four) become one run with the sum of their shares.
     """
-    result: list[Run] = []
+    result: list[TextRun] = []
     end = 0
     for number, (piece, share) in enumerate(zip(found.pieces, found.weights[head - 1].tolist(), strict=True)):
         mine = number == chosen
         if piece.special or piece.start is None or piece.end is None:
-            result.append(Run(piece.text, share, piece.special, mine))
+            result.append(TextRun(piece.text, share, piece.special, mine))
         elif piece.end <= end and result and result[-1].share is not None and not result[-1].special:
-            result[-1] = Run(result[-1].text, (result[-1].share or 0.0) + share, chosen=mine or result[-1].chosen)
+            result[-1] = TextRun(result[-1].text, (result[-1].share or 0.0) + share, chosen=mine or result[-1].chosen)
         else:
             start = max(piece.start, end)
             if start > end:
-                result.append(Run(text[end:start], None))
-            result.append(Run(text[start : piece.end], share, chosen=mine))
+                result.append(TextRun(text[end:start], None))
+            result.append(TextRun(text[start : piece.end], share, chosen=mine))
             end = piece.end
     return result
 
@@ -97,7 +97,7 @@ def words_html(text: str, found: Attended, head: int, most_cut: int = 600, chose
     )
 
 
-def scale_end(stretches: list[Run]) -> tuple[float, bool]:
+def scale_end(stretches: list[TextRun]) -> tuple[float, bool]:
     """The share that has the full colour, and whether a token goes beyond it.
 
     It is the strongest of the text's own tokens; not where that one is a place to rest (many models' first token is)

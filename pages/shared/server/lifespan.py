@@ -20,7 +20,7 @@ from core.remote.mirrors import for_readers, shown
 from core.runs.run import default_cache, run_names
 from core.settings import Settings, is_read_only, read_settings, unknown_settings
 from pages.shared.build import stop_builds
-from pages.shared.embedding import office
+from pages.shared.embedding import model_pool
 from pages.shared.server.access import find_gate
 from pages.shared.server.guard import sign_outs
 from pages.shared.server.log import event, set_up
@@ -37,7 +37,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     config.set_option("logger.enableRich", False)  # it would print an error's own words past the log
     watch("headscope_runs", lambda: len(run_names(default_cache())))
     watch("headscope_sessions", _sessions)
-    watch("headscope_queue_length", lambda: office().queue.length())
+    watch("headscope_queue_length", lambda: model_pool().queue.length())
     watch("headscope_upload_bytes", held_bytes)
     try:
         settings = read_settings()

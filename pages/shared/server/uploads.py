@@ -35,7 +35,7 @@ class Upload:
     size: int
 
 
-class Coming:
+class UploadsUnderWay:
     """Uploads that are under way; with those that are held already they must fit into the limits."""
 
     def __init__(self) -> None:

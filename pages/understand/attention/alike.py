@@ -19,7 +19,7 @@ from pages.shared.empty_states import no_labels, not_analysed
 from pages.shared.figures.table import figure_table
 from pages.shared.figures.topic_gaps import GRID
 from pages.shared.glossary import why
-from pages.shared.notices import told
+from pages.shared.notices import shows_mistakes
 from pages.shared.text import plain, safe, shortened
 from pages.shared.url import decide, linked
 from pages.understand.attention.figures import Pattern, small_pattern
@@ -34,7 +34,7 @@ _CLEAREST = {
 """The measure by which a type's clearest heads come first."""
 
 
-@told
+@shows_mistakes
 def same_type(shown: AttentionView) -> None:
     """Average patterns of heads that have one type."""
     rows = attention_rows(shown.state)
@@ -80,7 +80,7 @@ def same_type(shown: AttentionView) -> None:
 
 
 @st.fragment
-@told
+@shows_mistakes
 def roles(shown: AttentionView) -> None:
     """Types against topic roles, at the one layer that has both."""
     state = shown.state

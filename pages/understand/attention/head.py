@@ -13,7 +13,7 @@ from pages.shared import show
 from pages.shared.attention import attention_patterns, evidence_of
 from pages.shared.figures.table import figure_table, interval, number
 from pages.shared.glossary import why
-from pages.shared.notices import told
+from pages.shared.notices import shows_mistakes
 from pages.shared.text import plain, safe
 from pages.understand.attention.figures import NEAR, Pattern, pattern_figure
 from pages.understand.attention.sections import AttentionView
@@ -32,7 +32,7 @@ WORDS = {
 """The measures as people read them, in the order of the table."""
 
 
-@told
+@shows_mistakes
 def verdict(shown: AttentionView) -> None:
     """The type, the rule in words, and the numbers that decided."""
     row = shown.row
@@ -64,7 +64,7 @@ def _cells(row: Row, name: str) -> list[str]:
     return [f"{value:.1%}<small>{safe(ends)}</small>", f"{shuffled:.1%}"]
 
 
-@told
+@shows_mistakes
 def average(shown: AttentionView) -> None:
     """How far away it looks, on average."""
     st.subheader("Its average pattern", help=why("attention", "sink", "shuffled"), anchor=False)

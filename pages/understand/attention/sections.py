@@ -13,11 +13,11 @@ from core.analysis.report import Row
 from core.model.shape import ModelShape
 from pages.shared import show
 from pages.shared.attention import LETTERS, attention_rows, evidence_of
-from pages.shared.components.layer_grid import Cell, Grid, Kinds, Place, layer_grid
+from pages.shared.components.layer_grid import Cell, ColourKey, GridCell, LayerGrid, layer_grid
 from pages.shared.controls import choose_head
 from pages.shared.data import RunState
 from pages.shared.glossary import why
-from pages.shared.notices import told
+from pages.shared.notices import shows_mistakes
 from pages.shared.text import plain
 from pages.shared.theme import ATTENTION_TYPES
 from pages.shared.url import decide, linked
@@ -63,7 +63,7 @@ def chosen_head(state: RunState) -> tuple[int, int]:
         return layer, choose_head(shape.heads)
 
 
-@told
+@shows_mistakes
 def overview(shown: AttentionView) -> None:
     """Every head of every layer by its type."""
     st.subheader("Every head by its type", help=why("attention type", "attention", "sink", "delimiters"), anchor=False)
@@ -75,7 +75,7 @@ def overview(shown: AttentionView) -> None:
     said = ", ".join(f"{counts[name]} {name}" for name in TYPES if counts[name])
     st.markdown(plain(f"{len(rows):,} heads: {said}."))
     grid = type_grid(rows, shown.shape, show.theme())
-    layer_grid(grid, "attention grid", Place(shown.layer - 1, shown.head - 1), _pick)
+    layer_grid(grid, "attention grid", GridCell(shown.layer - 1, shown.head - 1), _pick)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(
             plain(
@@ -86,7 +86,7 @@ def overview(shown: AttentionView) -> None:
         show.downloads("attention types", lambda: pa.Table.from_pylist(list(rows.values())))
 
 
-def type_grid(rows: dict[tuple[int, int], Row], shape: ModelShape, theme: str) -> Grid:
+def type_grid(rows: dict[tuple[int, int], Row], shape: ModelShape, theme: str) -> LayerGrid:
     colours = ATTENTION_TYPES[theme]
 
     def cell(layer: int, head: int) -> Cell:
@@ -97,17 +97,17 @@ def type_grid(rows: dict[tuple[int, int], Row], shape: ModelShape, theme: str) -
     group = shape.heads // shape.kv_heads
     present = {row["type"] for row in rows.values()}
     kinds = [(colours[name], f"{name} ({LETTERS[name]})" if LETTERS[name] else name) for name in TYPES]
-    return Grid(
+    return LayerGrid(
         label="Attention type of every head.",
         rows=[f"layer {layer}" for layer in range(1, shape.layers + 1)],
         columns=[str(head) for head in range(1, shape.heads + 1)],
         cells=[[cell(layer, head) for head in range(1, shape.heads + 1)] for layer in range(1, shape.layers + 1)],
-        legend=Kinds([kind for kind, name in zip(kinds, TYPES, strict=True) if name in present]),
+        legend=ColourKey([kind for kind, name in zip(kinds, TYPES, strict=True) if name in present]),
         breaks=tuple(range(group, shape.heads, group)) if group > 1 else (),
         name="attention-types",
     )
 
 
-def _pick(place: Place) -> None:
+def _pick(place: GridCell) -> None:
     decide("layer", place.row + 1)
     decide("head", place.column + 1)

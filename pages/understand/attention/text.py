@@ -14,7 +14,7 @@ from pages.shared.data import documents
 from pages.shared.embedding import attention_matrix
 from pages.shared.figures.words import strongest_words, words_html
 from pages.shared.glossary import why
-from pages.shared.notices import told
+from pages.shared.notices import shows_mistakes
 from pages.shared.text import plain, shortened
 from pages.shared.url import linked
 from pages.understand.attention.figures import matrix_figure
@@ -25,7 +25,7 @@ _OWN, _ASKED = "text for attention", "the text whose attention was asked for"
 """Keys of the session: what is being written, and what was sent off. Neither is ever in the address or the log."""
 
 
-@told
+@shows_mistakes
 def in_a_text(shown: AttentionView) -> None:
     """What the head does in a text, by the run's own model.
 

@@ -12,7 +12,7 @@ from core.analysis.layer_measures import BETWEEN_GROUPS, FULL, MEASURES, WITHIN_
 from core.analysis.report import Row
 from core.model.shape import ModelShape
 from core.model.slices import HEADS, RANDOM
-from pages.shared.components.layer_grid import Cell, Grid, Scale
+from pages.shared.components.layer_grid import Cell, LayerGrid, Scale
 from pages.shared.figures.template import LEGEND_ABOVE, band, template
 from pages.shared.theme import DIVERGING, GRID_LINE, INK, QUIET, SEQUENTIAL, SERIES, colour_at
 from pages.understand.layers.state import LayerView
@@ -124,7 +124,7 @@ def grid_of(
     roles: Mapping[tuple[int, int], str],
     shape: ModelShape,
     theme: str,
-) -> Grid:
+) -> LayerGrid:
     """The grid of ``value``, ``low`` and ``high``, each ``[layer, 1 + head]``; ``roles`` by layer and head, from 1."""
     value = cells["value"]
     shown = value.copy()
@@ -149,7 +149,7 @@ def grid_of(
     breaks = [1]
     if 1 < shape.kv_heads < shape.heads:
         breaks = list(range(1, shape.heads, shape.heads // shape.kv_heads))
-    return Grid(
+    return LayerGrid(
         label=f"{name} of {shape.layers} layers and {shape.heads} heads.",
         rows=[f"layer {layer}" for layer in range(1, shape.layers + 1)],
         columns=["all", *(str(head) for head in range(1, shape.heads + 1))],

@@ -14,8 +14,8 @@ from core.runs.run import Run
 from pages.shared.cards import Card, open_card
 from pages.shared.data import RunState, documents, similarities, tables, topics
 from pages.shared.empty_states import no_labels
-from pages.shared.notices import told
-from pages.shared.run_version import FIGURES, steady
+from pages.shared.notices import shows_mistakes
+from pages.shared.run_version import FIGURES, one_version
 from pages.shared.show import cells, figure, theme
 from pages.shared.text import plain, shortened
 from pages.shared.url import linked
@@ -32,7 +32,7 @@ LONG = 2_500
 
 
 @st.fragment
-@told
+@shows_mistakes
 def mismatch_list(state: RunState, stage: int) -> None:
     """Documents whose label is not their nearest topic, and one of them to read."""
     st.subheader("Where label and embedding disagree")
@@ -74,10 +74,10 @@ def mismatch_list(state: RunState, stage: int) -> None:
 def _choose(state: RunState, table: pa.Table) -> int:
     """The table, largest margin first, and a box to choose from it: a click on a row chooses as well."""
     shown = table.slice(0, MOST_ROWS)
-    linked = st.query_params.get(PICKED, "")
-    if linked.isdecimal() and len(linked) < 10:  # a linked document is listed, however small its margin
+    given = st.query_params.get(PICKED, "")
+    if given.isdecimal() and len(given) < 10:  # a linked document is listed, however small its margin
         beyond = table.slice(MOST_ROWS)
-        shown = pa.concat_tables([shown, beyond.filter(pc.equal(beyond["doc"], int(linked) - 1))])
+        shown = pa.concat_tables([shown, beyond.filter(pc.equal(beyond["doc"], int(given) - 1))])
     titles = documents(state).rows(shown["doc"].to_numpy(), ["title"])["title"]
     numbers = [doc + 1 for doc in shown["doc"].to_pylist()]
     title_of = dict(zip(numbers, titles.to_pylist(), strict=True))
@@ -171,7 +171,7 @@ def _verdict(state: RunState, stage: int, row: Row) -> None:
 
 
 @st.cache_resource(max_entries=6, show_spinner="Reading the mismatches …")
-@steady(*FIGURES)
+@one_version(*FIGURES)
 def _mismatches(run: Run, version: str, stage: int) -> pa.Table:
     """Of one stage, the largest margin first; names of topics are held once each, however many documents there are."""
     found = read_mismatches(run, stage)

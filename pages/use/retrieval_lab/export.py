@@ -12,7 +12,7 @@ import streamlit as st
 from core.retrieval.apply import WAYS, Kept, prune
 from core.runs.schema import heads_schema
 from pages.shared.data import RunState
-from pages.shared.notices import told
+from pages.shared.notices import shows_mistakes
 from pages.use.retrieval_lab.controls import LabView
 
 _SNIPPET = """
@@ -25,7 +25,7 @@ best = np.argsort(-(docs @ query[0]), kind="stable")[:10]
 """
 
 
-@told
+@shows_mistakes
 def take_away_section(shown: LabView) -> None:
     st.subheader("Take it away", anchor=False)
     way = shown.ways[0]

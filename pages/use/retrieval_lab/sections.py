@@ -20,19 +20,18 @@ from pages.shared.data import documents, row_of, vector_docs
 from pages.shared.figures.table import cell, figure_table, number
 from pages.shared.glossary import why
 from pages.shared.heads_in_address import heads_named
-from pages.shared.kept import among
-from pages.shared.notices import told
+from pages.shared.notices import among, shows_mistakes
 from pages.shared.show import downloads, figure, theme
 from pages.shared.text import drawn, plain, safe, shortened
 from pages.shared.url import linked
-from pages.use.retrieval_lab.controls import LabView, asked_for
+from pages.use.retrieval_lab.controls import LabView, question_text
 from pages.use.retrieval_lab.data import bench, judge, rows
 from pages.use.retrieval_lab.figures import aspects_figure, curve_figure, importance_figure, votes_figure, ways_figure
 
 SHOWN = 10
 
 
-@told
+@shows_mistakes
 def results_section(shown: LabView, seen: Seen) -> None:
     """Both rankings with the heads that are on; nothing but these sums is computed when a switch moves."""
     question = shown.question
@@ -44,7 +43,7 @@ def results_section(shown: LabView, seen: Seen) -> None:
         can_be_found &= frozenset(docs.tolist())
     wanted = len(can_be_found)
     to_find = f" {wanted} document{'s' if wanted != 1 else ''} should be found, marked ✓." if wanted else ""
-    st.caption(f"For “{asked_for(question)}”.{to_find}{among(shown.state)}")
+    st.caption(f"For “{question_text(question)}”.{to_find}{among(shown.state)}")
     table = documents(shown.state)
     for column, way, side in zip(st.columns(2, gap="medium"), shown.ways, ("left", "right"), strict=True):
         with column:
@@ -108,7 +107,7 @@ def _votes(table: RowLookup, found: Ranking, way: str, side: str) -> None:
 _PLACES = (1, 3, 5, 10, 20, DEPTH)
 
 
-@told
+@shows_mistakes
 def metrics_section(shown: LabView) -> None:
     """The table for the current heads, against all heads and against each other, paired by query."""
     assert shown.task is not None
@@ -148,7 +147,7 @@ def metrics_section(shown: LabView) -> None:
     st.caption(
         f"{TASKS[shown.task].sentence} By {judged_by} queries, among the first {places}; 95 % intervals, differences "
         "paired by query. Heads that were chosen by these same queries look better here than they are: the curve "
-        f"below is told of queries that had no part in the choice.{_among_fewer(shown)}"
+        f"below uses held-out queries.{_among_fewer(shown)}"
     )
     downloads("retrieval-metrics", lambda: _metrics_table(columns))
     counts = sorted(set(found.aspects.tolist()))
@@ -212,7 +211,7 @@ def _metrics_table(columns: dict[str, Interval]) -> pa.Table:
     return pa.Table.from_pylist(found)
 
 
-@told
+@shows_mistakes
 def pruning_section(shown: LabView) -> None:
     """The curve from all heads to one, on queries that had no part in the choice."""
     assert shown.task is not None
@@ -250,7 +249,7 @@ def pruning_section(shown: LabView) -> None:
     )
 
 
-@told
+@shows_mistakes
 def ways_section(shown: LabView) -> None:
     """Every way to rank with all heads."""
     assert shown.task is not None
@@ -266,7 +265,7 @@ def ways_section(shown: LabView) -> None:
     )
 
 
-@told
+@shows_mistakes
 def weights_section(shown: LabView) -> None:
     """Learned weights against uniform ones and MRAG's scores."""
     assert shown.task is not None

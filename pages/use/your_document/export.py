@@ -19,13 +19,12 @@ import streamlit as st
 from core.model.attended import Attended
 from core.model.stages import STAGES
 from core.runs.row_lookup import RowLookup
-from pages.shared.csv_cells import defused
 from pages.shared.data import documents
 from pages.shared.embedding import attended_already
 from pages.shared.figures.similarity import cell_colour, colour_limit
 from pages.shared.figures.words import words_html
-from pages.shared.kept import among
-from pages.shared.notices import told
+from pages.shared.notices import among, shows_mistakes
+from pages.shared.show import defused
 from pages.shared.text import safe, shortened
 from pages.shared.theme import BORDER, FONT, GROUND, INK, LABEL_SIZE, MUTED, PAGE_SIZE, ink_on
 from pages.use.your_document.figures import shown_topics
@@ -216,7 +215,7 @@ KINDS: dict[str, tuple[str, str, Callable[[DocumentView], bytes]]] = {
 """Name on the button: ending, media type, how it is made."""
 
 
-@told
+@shows_mistakes
 def keep_section(shown: DocumentView) -> None:
     st.subheader("Take it with you", anchor=False)
     name = file_name(shown.name)

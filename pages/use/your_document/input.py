@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core.errors import Mistake, listed
 from core.settings import setting
 from core.uploads import MAX_BYTES, MAX_CHARACTERS, READERS, Watch, pasted, read_upload, unwatched
-from pages.shared.problem import show_problem
+from pages.shared.notices import show_problem
 from pages.shared.server.uploads import let_go, refusal
 from pages.shared.text import plain
 
@@ -32,7 +32,7 @@ that the port on the other side was on strike, and that the ship would wait outs
 had met again. The cook shrugged, put another pot of fish soup on the stove, and asked who would like garlic in it."""
 
 
-class File(Protocol):
+class UploadedFile(Protocol):
     """What Streamlit hands over for an uploaded file, as far as it is used here."""
 
     name: str
@@ -64,7 +64,7 @@ class OwnDocuments:
     uploads: int = 0
     """How often files were taken: the uploader is a new, empty one each time, and keeps no bytes."""
 
-    def take(self, files: Sequence[File], most: int = MAX_BYTES, watch: Watch = unwatched) -> str | None:
+    def take(self, files: Sequence[UploadedFile], most: int = MAX_BYTES, watch: Watch = unwatched) -> str | None:
         """Reads files of at most ``most`` bytes; the key of the first text, or None where none could be read.
 
         ``watch`` is told how many files of others come first. If it raises, nothing is lost: the same files may be

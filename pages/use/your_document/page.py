@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.errors import Mistake
 from pages.shared.controls import choose_head, choose_run, choose_stage
 from pages.shared.data import RunState
-from pages.shared.embedding import MOST_CHUNKS, Reading, reading
+from pages.shared.embedding import MOST_CHUNKS, EmbeddedText, reading
 from pages.shared.empty_states import ready
 from pages.shared.glossary import why
-from pages.shared.problem import show_problem
+from pages.shared.notices import shows_mistakes
 from pages.shared.text import plain
 from pages.shared.url import linked
 from pages.use.your_document.export import keep_section
@@ -31,7 +30,7 @@ _LITTLE = 12
 """Tokens below which a profile is not reliable."""
 
 
-def length_notes(found: Reading) -> bool:
+def length_notes(found: EmbeddedText) -> bool:
     """What of the text the model saw; whether a long one is to be read whole, in chunks."""
     if found.reach.truncated:
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
@@ -49,7 +48,7 @@ def length_notes(found: Reading) -> bool:
     return False
 
 
-def part_control(found: Reading) -> int:
+def part_control(found: EmbeddedText) -> int:
     """Which part of a document in chunks the page is about: 0 is the beginning, as the model reads it in one piece."""
     if len(found.parts) == 1:
         return 0
@@ -84,6 +83,7 @@ def measure_control() -> str:
     )
 
 
+@shows_mistakes
 def through_every_head(state: RunState, chosen: Chosen) -> None:
     assert state.manifest is not None
     found = reading(state, chosen.text)
@@ -122,7 +122,4 @@ if ready(state):
     )
     chosen = document_input()
     if chosen is not None:
-        try:
-            through_every_head(state, chosen)
-        except Mistake as mistake:  # a file of the run is missing or damaged
-            show_problem(mistake)
+        through_every_head(state, chosen)

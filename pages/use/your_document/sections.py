@@ -22,8 +22,7 @@ from pages.shared.figures.table import figure_table, number
 from pages.shared.figures.words import resting, strongest_words, words_html
 from pages.shared.glossary import why
 from pages.shared.heads_in_address import heads_named
-from pages.shared.kept import among
-from pages.shared.notices import told
+from pages.shared.notices import among, shows_mistakes
 from pages.shared.text import plain, safe, shortened
 from pages.shared.theme import INK, SERIES
 from pages.use.your_document.figures import activation_figure, along_figure, pair_figure, profile_figure, shown_topics
@@ -33,7 +32,7 @@ from pages.use.your_document.state import NEIGHBOURS, DocumentView, consensus_se
 _LINES = 8
 
 
-@told
+@shows_mistakes
 def consensus_section(shown: DocumentView) -> None:
     """Sentences, and a small table of the topics that matter."""
     st.subheader("What it is about", help=why("full embedding", "vote", "consensus"), anchor=False)
@@ -71,7 +70,7 @@ def _of_a_sample(shown: DocumentView) -> str:
     return f" Percentiles are among {MOST_COMPARED:,} of the {documents:,} documents, drawn at random."
 
 
-@told
+@shows_mistakes
 def profile_section(shown: DocumentView) -> None:
     """Heads × topics."""
     if not shown.state.analysed:
@@ -100,7 +99,7 @@ def profile_section(shown: DocumentView) -> None:
     )
 
 
-@told
+@shows_mistakes
 def activation_section(shown: DocumentView) -> None:
     """How loud each head is for this document, against the corpus."""
     if not shown.state.analysed:
@@ -125,7 +124,7 @@ def activation_section(shown: DocumentView) -> None:
     show.figure(drawn, "activation", table, among(shown.state, "Percentiles are").strip())
 
 
-@told
+@shows_mistakes
 def along_section(shown: DocumentView) -> None:
     """Each chunk's profile in the chosen head or the full embedding, along the document."""
     chunks = shown.reading.parts[1:]
@@ -182,7 +181,7 @@ _FROM = {
 }
 
 
-@told
+@shows_mistakes
 def words_section(shown: DocumentView) -> None:
     """The words, and what they say in a sentence."""
     assert shown.state.manifest is not None
@@ -206,7 +205,7 @@ def words_section(shown: DocumentView) -> None:
     )
 
 
-@told
+@shows_mistakes
 def neighbours_section(shown: DocumentView) -> None:
     """Three lists side by side."""
     st.subheader("Nearest documents of the corpus", anchor=False)
@@ -234,7 +233,7 @@ def _card(table: RowLookup, doc: int, meta: list[str], score: float | None = Non
     return Card(row["title"], [row["topic"], *meta], row["text"], score)
 
 
-@told
+@shows_mistakes
 def map_section(shown: DocumentView) -> None:
     """Three small maps; the ones of a run without maps are asked for."""
     st.subheader("On the map", anchor=False)
@@ -317,7 +316,7 @@ _KEY = "compared document"
 _MOST_ROWS = 13
 
 
-@told
+@shows_mistakes
 def compare_section(shown: DocumentView, chosen: Chosen) -> None:
     """A second document of this session, if there is one."""
     kept = own_documents()

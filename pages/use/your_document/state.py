@@ -11,9 +11,9 @@ import numpy as np
 from core.analysis.document_profile import Consensus, Profile, consensus, profile
 from core.retrieval.head_index import NearestByHead, nearest_by_head
 from core.retrieval.votes import DEPTH, Ballot, vote
-from pages.shared.corpus import say, yardstick
+from pages.shared.corpus import vote_weights, yardstick
 from pages.shared.data import RunState, head_index, topics, vector_docs
-from pages.shared.embedding import Reading
+from pages.shared.embedding import EmbeddedText
 from pages.shared.heads_in_address import heads_named
 from pages.shared.text import shortened
 
@@ -28,7 +28,7 @@ class DocumentView:
 
     state: RunState
     name: str
-    reading: Reading
+    reading: EmbeddedText
     part: int
     stage: int
     head: int
@@ -63,7 +63,7 @@ class DocumentView:
 
     @cached_property
     def ballot(self) -> Ballot:
-        return vote(self.nearest.docs[1:], say(self.state, self.stage), NEIGHBOURS)
+        return vote(self.nearest.docs[1:], vote_weights(self.state, self.stage), NEIGHBOURS)
 
 
 def row_name(row: int) -> str:
