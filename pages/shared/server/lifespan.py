@@ -129,7 +129,7 @@ async def _healthz(_: Request) -> PlainTextResponse:
 
 
 async def _metrics(_: Request) -> PlainTextResponse:
-    text = await asyncio.to_thread(exposition, VERSION)
+    text = await asyncio.to_thread(exposition)
     return PlainTextResponse(text, headers={**_NOT_KEPT, "Content-Type": CONTENT_TYPE})
 
 
