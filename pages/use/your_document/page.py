@@ -26,8 +26,7 @@ from pages.use.your_document.sections import (
 )
 from pages.use.your_document.state import MEASURES, DocumentView
 
-_LITTLE = 12
-"""Tokens below which a profile is not reliable."""
+_LITTLE = 12  # tokens below which a profile is not reliable; no text of its own here, for Streamlit would show it
 
 
 def length_notes(found: EmbeddedText) -> bool:
