@@ -239,7 +239,7 @@ def test_a_run_of_one_nasty_document(
 def test_a_page_has_no_text_of_its_own_in_its_script() -> None:
     """Streamlit shows a string that stands alone in a page's script, such as an explanation below a constant."""
     scripts = sorted((ROOT / "pages").glob("*/*/page.py"))
-    assert len(scripts) == 10
+    assert len(scripts) >= 10
     for script in scripts:
         alone = [node for node in ast.parse(script.read_text(encoding="utf-8")).body[1:] if isinstance(node, ast.Expr)]
         assert not [node.lineno for node in alone if isinstance(node.value, ast.Constant)], script
