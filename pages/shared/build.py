@@ -10,7 +10,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from core.remote.mirrors import shown
+from core.runs.backend import backend_at
 from pages.shared.server.log import Stopwatch, event
 from pages.shared.server.metrics import count
 from pages.shared.server.visit import note
@@ -26,7 +26,8 @@ class Build:
         self.sentence = "Starting …"
         self.problem = ""
         self._clock = Stopwatch()
-        command = [sys.executable, "-m", "precompute", "all", "demo", "--cache", shown(cache), "--progress", "json"]
+        options = ["--cache", backend_at(cache).place, "--progress", "json"]
+        command = [sys.executable, "-m", "precompute", "all", "demo", *options]
         self._process = subprocess.Popen(
             command,
             cwd=PROJECT,

@@ -7,10 +7,10 @@ import streamlit as st
 
 from core.model.presets import PRESETS
 from core.model.stages import STAGES
+from core.runs.backend import fetched_by, trouble_at
 from core.runs.describe import left_out, stages_said
-from core.runs.draft import is_being_renewed
 from core.runs.manifest import Manifest
-from core.runs.run import fetched_by, trouble_at
+from core.runs.replace import is_being_renewed
 from core.search.index import Found
 from core.settings import setting
 from pages.shared.components.copy_link import copy_link

@@ -8,10 +8,10 @@ from typing import ParamSpec
 
 import streamlit as st
 
-from core.analysis.labels import CIRCULAR_NOTE
-from core.analysis.report import Tables
 from core.errors import Mistake
 from core.runs.describe import sampled
+from core.runs.labels import CIRCULAR_NOTE
+from core.runs.tables import Tables
 from pages.shared.data import RunState
 from pages.shared.glossary import why
 from pages.shared.server.visit import note_problem

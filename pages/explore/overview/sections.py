@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import pyarrow as pa
 import streamlit as st
 
-from core.analysis.labels import label_facts
-from core.analysis.report import Row
 from core.retrieval.nearest import Neighbours
 from core.runs.describe import precision, stored
-from core.runs.row_lookup import RowLookup
+from core.runs.labels import label_facts
+from core.runs.parquet import RowLookup
+from core.runs.tables import Row
 from pages.explore.overview.figures import head_vectors_figure
 from pages.shared.cards import Card, cards, open_card
 from pages.shared.controls import choose_document, choose_head, choose_stage

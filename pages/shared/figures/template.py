@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from core.analysis.report import Row
+from core.runs.tables import Row
 from pages.shared.theme import CHART_SIZE, CLEAR, FONT, GROUND, INK, LABEL_SIZE
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.analysis.layer_measures import BETWEEN_GROUPS, FULL, MEASURES, WITHIN_GROUP
-from core.analysis.report import Row
 from core.model.shape import ModelShape
-from core.model.slices import HEADS, RANDOM
+from core.model.stages import HEADS, RANDOM
+from core.runs.tables import Row
 from pages.shared.components.layer_grid import Cell, LayerGrid, Scale
 from pages.shared.figures.template import LEGEND_ABOVE, band, template
 from pages.shared.theme import DIVERGING, GRID_LINE, INK, QUIET, SEQUENTIAL, SERIES, colour_at

@@ -10,12 +10,11 @@ import streamlit as st
 
 from core.analysis.roles import RULES
 from core.model.shape import ModelShape
-from core.model.slices import HEADS
-from core.model.stages import STAGES
-from core.retrieval.query_set import QuerySet
+from core.model.stages import HEADS, STAGES
 from core.retrieval.study import ways_at
 from core.retrieval.tasks import TASKS
 from core.retrieval.ways import WAYS, Heads
+from core.runs.results import QuerySet
 from core.runs.run import Run
 from pages.shared.components.head_weights import HeadTiles, head_weights
 from pages.shared.data import RunState, document_vectors, documents, tables, vector_docs

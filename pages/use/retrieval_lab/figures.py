@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from core.analysis.report import Row
 from core.retrieval.study import CHANCE
+from core.runs.tables import Row
 from pages.shared.figures.template import LEGEND_ABOVE, band, row_error_bars, template
 from pages.shared.theme import CLEAR, DIVERGING, GRID_LINE, QUIET, SEQUENTIAL, SERIES, TICK_SIZE
 

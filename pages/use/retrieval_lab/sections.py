@@ -9,12 +9,12 @@ import pyarrow as pa
 import streamlit as st
 
 from core.analysis.bootstrap import Interval, ratios
-from core.analysis.report import Row
 from core.retrieval.findings import pruned_sentence, weights_sentence
 from core.retrieval.metrics import METRICS
 from core.retrieval.tasks import TASKS, TOPIC_MATCH
 from core.retrieval.ways import DEPTH, WAYS, Heads, Ranking, Seen, rank
-from core.runs.row_lookup import RowLookup
+from core.runs.parquet import RowLookup
+from core.runs.tables import Row
 from pages.shared.cards import Card, cards
 from pages.shared.data import documents, row_of, vector_docs
 from pages.shared.figures.table import cell, figure_table, number

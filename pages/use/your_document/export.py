@@ -16,9 +16,9 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import streamlit as st
 
-from core.model.attended import Attended
+from core.model.attention import Attended
 from core.model.stages import STAGES
-from core.runs.row_lookup import RowLookup
+from core.runs.parquet import RowLookup
 from pages.shared.data import documents
 from pages.shared.embedding import attended_already
 from pages.shared.figures.similarity import cell_colour, colour_limit

@@ -10,7 +10,7 @@ import streamlit as st
 from core.analysis.document_profile import Ranks, consensus, profile
 from core.retrieval.head_index import largest
 from core.retrieval.pairs import pair_cosines
-from core.runs.row_lookup import RowLookup
+from core.runs.parquet import RowLookup
 from pages.shared import show
 from pages.shared.cards import Card, cards
 from pages.shared.corpus import MOST_COMPARED, pairs, place, yardstick
