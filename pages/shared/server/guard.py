@@ -35,10 +35,10 @@ from streamlit.web.server.starlette.starlette_app_utils import decode_signed_val
 
 from core.errors import Mistake
 from core.settings import Settings, read_settings
-from pages.shared.access import Gate, find_gate, may_enter
-from pages.shared.content_policy import HEADERS
-from pages.shared.held_uploads import Coming, Upload
-from pages.shared.sign_outs import SignOuts
+from pages.shared.server.access import Gate, find_gate, may_enter
+from pages.shared.server.headers import HEADERS
+from pages.shared.server.sign_outs import SignOuts
+from pages.shared.server.uploads import Upload, UploadsUnderWay
 
 LOGIN_COOKIE = "_streamlit_user"
 STRANGERS_MESSAGE, SMALLEST_MESSAGE = 100_000, 5_000_000
@@ -99,7 +99,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._coming = Coming()
+        self._coming = UploadsUnderWay()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):

@@ -1,11 +1,15 @@
-"""A drawing of the three stages, for readers who have not read the study."""
+"""What the Overview draws: the three stages as HTML, and the heads' vectors of one document."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+import plotly.graph_objects as go
+
 from core.model.shape import ModelShape
-from core.palette import head_colours
+from pages.shared.figures.template import template
+from pages.shared.theme import DIVERGING, FRAME, head_colours
 
 _STYLE = """
 <style>
@@ -74,3 +78,39 @@ def stages_drawing(shape: ModelShape, kept: Sequence[int]) -> str:
 
 def _kind(stage: int, kept: Sequence[int]) -> str:
     return "" if stage in kept else "hs-lacking"
+
+
+def head_vectors_figure(vectors: np.ndarray, chosen: int, theme: str) -> go.Figure:
+    """One document's ``vectors[head, dim]`` as coloured cells; ``chosen`` (from 1) is framed."""
+    heads, dims = vectors.shape
+    limit = float(np.quantile(np.abs(vectors), 0.98)) or 1.0
+    figure = go.Figure(
+        go.Heatmap(
+            z=vectors,
+            x=np.arange(1, dims + 1),
+            y=np.arange(1, heads + 1),
+            zmin=-limit,
+            zmax=limit,
+            colorscale=DIVERGING[theme],
+            xgap=1 if dims <= 64 else 0,
+            ygap=1,
+            hovertemplate="head %{y}, number %{x} of " + str(dims) + "<br>%{z:.3f}<extra></extra>",
+            colorbar={"thickness": 10, "outlinewidth": 0, "tickformat": ".2~g", "len": 1, "y": 0.5},
+        )
+    )
+    figure.add_shape(
+        type="rect", x0=0.5, x1=dims + 0.5, y0=chosen - 0.5, y1=chosen + 0.5, line={"color": FRAME[theme], "width": 2}
+    )
+    step = max(1, heads // 16)
+    figure.update_layout(
+        template=template(theme),
+        height=90 + max(14, min(24, 480 // heads)) * heads,
+        yaxis={
+            "autorange": "reversed",
+            "tickvals": list(range(1, heads + 1, step)),
+            "ticktext": [f"head {head}" for head in range(1, heads + 1, step)],
+        },
+        xaxis={"title": {"text": "number within the head's vector"}},
+        dragmode=False,
+    )
+    return figure

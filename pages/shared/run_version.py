@@ -29,7 +29,7 @@ def version_of(manifest: Manifest, steps: tuple[str, ...]) -> str:
     return "/".join(f"{step.fingerprint}/{step.finished}" for step in found)
 
 
-def steady(
+def one_version(
     *steps: str,
 ) -> Callable[
     [Callable[Concatenate[Run, str, Given], Read]],

@@ -20,13 +20,13 @@ from core.remote.mirror import default_cache, for_readers, is_read_only
 from core.runs.backend import backend_at
 from core.runs.run import run_names
 from core.settings import Settings, read_settings, unknown_settings
-from pages.shared.access import find_gate
 from pages.shared.build import stop_builds
-from pages.shared.embedding import office
-from pages.shared.guard import sign_outs
-from pages.shared.held_uploads import held_bytes, keep_letting_go
-from pages.shared.log import event, set_up
-from pages.shared.metrics import CONTENT_TYPE, exposition, watch
+from pages.shared.embedding import model_pool
+from pages.shared.server.access import find_gate
+from pages.shared.server.guard import sign_outs
+from pages.shared.server.log import event, set_up
+from pages.shared.server.metrics import CONTENT_TYPE, exposition, watch
+from pages.shared.server.uploads import held_bytes, keep_letting_go
 
 FRESH = 15.0
 """Seconds that an answer about the app's health is good for, however often it is asked."""
@@ -38,7 +38,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
     config.set_option("logger.enableRich", False)  # it would print an error's own words past the log
     watch("headscope_runs", lambda: len(run_names(default_cache())))
     watch("headscope_sessions", _sessions)
-    watch("headscope_queue_length", lambda: office().queue.length())
+    watch("headscope_queue_length", lambda: model_pool().queue.length())
     watch("headscope_upload_bytes", held_bytes)
     try:
         settings = read_settings()
@@ -131,7 +131,7 @@ async def _healthz(_: Request) -> PlainTextResponse:
 
 
 async def _metrics(_: Request) -> PlainTextResponse:
-    text = await asyncio.to_thread(exposition, VERSION)
+    text = await asyncio.to_thread(exposition)
     return PlainTextResponse(text, headers={**_NOT_KEPT, "Content-Type": CONTENT_TYPE})
 
 

@@ -14,9 +14,9 @@ import traceback
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pages.shared.metrics import count
+from pages.shared.server.metrics import count
 
-PROJECT = Path(__file__).resolve().parent.parent.parent
+PROJECT = Path(__file__).resolve().parent.parent.parent.parent
 EVENTS = {
     "start": logging.INFO,  # the server, with its settings
     "open": logging.WARNING,  # nobody has to sign in
@@ -84,7 +84,7 @@ class Uncaught(logging.Filter):
         return _LOGGER.isEnabledFor(logging.DEBUG)
 
 
-class Text(logging.Formatter):
+class TextLines(logging.Formatter):
     """``2026-11-16T13:20:15.123Z info page page=head_map ms=41``; what is no plain word is in quotes."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -92,7 +92,7 @@ class Text(logging.Formatter):
         return " ".join([_time(record), record.levelname.lower(), record.getMessage(), *fields])
 
 
-class Json(logging.Formatter):
+class JsonLines(logging.Formatter):
     """The same as an object."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -100,10 +100,10 @@ class Json(logging.Formatter):
         return json.dumps({**head, **{name: _cut(value) for name, value in _fields(record).items()}})
 
 
-STYLES: dict[str, type[logging.Formatter]] = {"text": Text, "json": Json}
+STYLES: dict[str, type[logging.Formatter]] = {"text": TextLines, "json": JsonLines}
 
 
-class Clock:
+class Stopwatch:
     """Milliseconds since it was made."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from core.settings import Settings
-from pages.shared.log import event, place
+from pages.shared.server.log import event, place
 
 MOST_FILES_OF_A_SESSION = 50
 MOST_FILES = 1000
@@ -35,7 +35,7 @@ class Upload:
     size: int
 
 
-class Coming:
+class UploadsUnderWay:
     """Uploads that are under way; with those that are held already they must fit into the limits."""
 
     def __init__(self) -> None:

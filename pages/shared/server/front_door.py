@@ -13,11 +13,11 @@ import streamlit as st
 
 from core.errors import Mistake
 from core.settings import read_settings
-from pages.shared.access import DEFAULT, find_gate, may_enter
 from pages.shared.components.asked_for import asked_for
-from pages.shared.metrics import count
+from pages.shared.server.access import DEFAULT, find_gate, may_enter
+from pages.shared.server.metrics import count
+from pages.shared.server.visit import note
 from pages.shared.text import plain
-from pages.shared.visit import note
 
 # A file of ours: an emoji or a symbol by name would be fetched from elsewhere by every reader's browser. It goes into
 # the page itself, because files need a login.

@@ -9,8 +9,8 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import RerunException, StopException, get_script_run_ctx
 
-from pages.shared.log import Clock, event, place
-from pages.shared.metrics import count, observe
+from pages.shared.server.log import Stopwatch, event, place
+from pages.shared.server.metrics import count, observe
 
 if TYPE_CHECKING:
     from streamlit.navigation.page import Page
@@ -21,7 +21,7 @@ _SESSION, _NOTED = "this session in the log", "problems that were noted"
 def visit(page: Page) -> None:
     """Runs the page; ``st.stop`` and ``st.rerun`` are exceptions, and go on their way."""
     name = page.url_path or "overview"
-    clock, outcome = Clock(), "ok"
+    clock, outcome = Stopwatch(), "ok"
     try:
         page.run()
     except StopException:
