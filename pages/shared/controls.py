@@ -6,9 +6,9 @@ import numpy as np
 import streamlit as st
 
 from core.model.stages import STAGES
-from core.runs.describe import left_out, stages_said
+from core.runs.describe import left_out, stage_names
 from core.runs.manifest import Manifest
-from core.search.index import Found
+from core.search.index import SearchHits
 from pages.shared.data import RunState, documents, search
 from pages.shared.text import shortened
 from pages.shared.url import choice_from_url, choice_to_url
@@ -35,7 +35,7 @@ def choose_stage(manifest: Manifest) -> int:
     st.caption(f"{STAGES[stage].sentence} {STAGES[stage].caveat}")
     if missing:
         st.caption(
-            f":material/layers_clear: This run does not keep {stages_said(missing)}; the Overview says how to get "
+            f":material/layers_clear: This run does not keep {stage_names(missing)}; the Overview says how to get "
             f"{'them' if len(missing) > 1 else 'it'}."
         )
     return stage
@@ -54,7 +54,7 @@ def choose_document(state: RunState, first: np.ndarray | None = None) -> int | N
     table = documents(state)
     words = st.text_input("Find a document", key="find", placeholder="words of a title or text", help=SEARCH_HELP)
     every = np.arange(len(table)) if first is None else first
-    found = search(state, words) if words.strip() else Found(every[:_MOST_OPTIONS])
+    found = search(state, words) if words.strip() else SearchHits(every[:_MOST_OPTIONS])
     docs = found.docs
     if words.strip():
         say_what_was_searched(state, found)
@@ -84,7 +84,7 @@ def choose_document(state: RunState, first: np.ndarray | None = None) -> int | N
     return number - 1
 
 
-def say_what_was_searched(state: RunState, found: Found) -> None:
+def say_what_was_searched(state: RunState, found: SearchHits) -> None:
     """Where a run has no index, how much of it was looked through, and what to do."""
     assert state.manifest is not None
     if found.searched is not None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import streamlit as st
 
 from core.analysis.by_topic import by_topic
-from core.analysis.roles import RULES, Evidence
+from core.analysis.roles import RULES, RoleEvidence
 from core.model.stages import HEADS
 from core.retrieval.head_index import largest
 from core.runs.tables import Row, Tables
@@ -113,10 +113,10 @@ def role(shown: Shown) -> None:
         st.subheader(f"Head {shown.head} {verdict}", help=why("role"), anchor=False)
         if name:
             st.markdown(plain(RULES[name].sentence if name in RULES else ""))
-            st.markdown(f"**Evidence** – {plain(evidence(row, name))}")
+            st.markdown(f"**RoleEvidence** – {plain(evidence(row, name))}")
         else:
             st.markdown("None of the written rules holds for it, so none is claimed.")
-            st.markdown(f"**Evidence** – {plain(evidence(row, None).removeprefix('no rule holds: '))}")
+            st.markdown(f"**RoleEvidence** – {plain(evidence(row, None).removeprefix('no rule holds: '))}")
         for other in (row.get("roles") or [])[1:]:
             st.markdown(f"**Also {plain(other)}** – {plain(evidence(row, other))}")
             st.caption(plain(RULES[other].sentence if other in RULES else ""))
@@ -140,9 +140,9 @@ def evidence(row: Row, name: str | None) -> str:
     """What decided one role; where none holds, or the rule is not known here, what the analysis wrote."""
     if name not in RULES:
         return str(row.get("because") or "")
-    numbers = {field.name: row.get(field.name) for field in fields(Evidence) if field.name != "topic"}
+    numbers = {field.name: row.get(field.name) for field in fields(RoleEvidence) if field.name != "topic"}
     known = {key: float("nan") if value is None else float(value) for key, value in numbers.items()}
-    return RULES[name].because(Evidence(topic=row.get("topic"), **known))
+    return RULES[name].because(RoleEvidence(topic=row.get("topic"), **known))
 
 
 def figures(shown: Shown) -> None:
