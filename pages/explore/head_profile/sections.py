@@ -113,10 +113,10 @@ def role(shown: Shown) -> None:
         st.subheader(f"Head {shown.head} {verdict}", help=why("role"), anchor=False)
         if name:
             st.markdown(plain(RULES[name].sentence if name in RULES else ""))
-            st.markdown(f"**RoleEvidence** – {plain(evidence(row, name))}")
+            st.markdown(f"**Evidence** – {plain(evidence(row, name))}")
         else:
             st.markdown("None of the written rules holds for it, so none is claimed.")
-            st.markdown(f"**RoleEvidence** – {plain(evidence(row, None).removeprefix('no rule holds: '))}")
+            st.markdown(f"**Evidence** – {plain(evidence(row, None).removeprefix('no rule holds: '))}")
         for other in (row.get("roles") or [])[1:]:
             st.markdown(f"**Also {plain(other)}** – {plain(evidence(row, other))}")
             st.caption(plain(RULES[other].sentence if other in RULES else ""))

@@ -163,7 +163,7 @@ NOTHING = RoleEvidence(
     sparsity=0.14,
     farthest=0.3,
 )
-"""RoleEvidence for no role at all."""
+"""Evidence for no role at all."""
 LEAST: dict[str, dict[str, float]] = {
     # 0.75 is half as large again as 0.5, without rounding.
     "selective": {"auc": 0.9, "auc_low": 0.8, "auc_by_name": 0.75, "gap": 0.75, "next_gap": 0.5},
