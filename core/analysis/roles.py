@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+
+from core.analysis.rules import Rule, Verdict, judged
 
 
 @dataclass(frozen=True)
-class Evidence:
+class RoleEvidence:
     """One head's numbers, as far as roles need them; see core/analysis/profiles.py for what they mean."""
 
     mean: float
@@ -31,23 +32,7 @@ class Evidence:
     farthest: float
 
 
-@dataclass(frozen=True)
-class Rule:
-    sentence: str
-    holds: Callable[[Evidence], bool]
-    because: Callable[[Evidence], str]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """``role`` is the first rule that holds, None if none does; ``roles`` are all that hold."""
-
-    role: str | None
-    roles: tuple[str, ...]
-    because: str
-
-
-RULES: dict[str, Rule] = {
+RULES: dict[str, Rule[RoleEvidence]] = {
     "selective": Rule(
         "One topic's documents stand out: AUC at least 0.9 (its interval above 0.8), by their own topics and by that "
         "topic's name (at least 0.75); a gap of 0.05 or more, and half as large again as the next topic's.",
@@ -59,8 +44,8 @@ RULES: dict[str, Rule] = {
             and e.gap >= 1.5 * max(0.0, e.next_gap)  # in this order: without a second topic it is NaN, and 0 counts
         ),
         lambda e: (
-            f"{e.topic}: gap {e.gap:.2f} (next topic {_said(e.next_gap)}), AUC {e.auc:.2f} (above {e.auc_low:.2f}), "
-            f"by the topic's name {e.auc_by_name:.2f}; chance 0.50"
+            f"{e.topic}: gap {e.gap:.2f} (next topic {_or_unknown(e.next_gap)}), AUC {e.auc:.2f} "
+            f"(above {e.auc_low:.2f}), by the topic's name {e.auc_by_name:.2f}; chance 0.50"
         ),
     ),
     "sparse": Rule(
@@ -97,18 +82,17 @@ RULES: dict[str, Rule] = {
 """In order: the first that holds is the role. The more particular come first."""
 
 
-def verdict(evidence: Evidence) -> Verdict:
+def role_of(evidence: RoleEvidence) -> Verdict:
     """The role of a head with these numbers."""
-    roles = tuple(role for role, rule in RULES.items() if rule.holds(evidence))
-    if roles:
-        return Verdict(roles[0], roles, "; ".join(RULES[role].because(evidence) for role in roles))
-    return Verdict(
-        None,
-        (),
-        f"no rule holds: mean {evidence.mean:.2f}, spread {evidence.spread:.2f}, best topic AUC {_said(evidence.auc)}, "
-        f"rank correlation {evidence.alignment:.2f} (random slices at most {evidence.alignment_of_random:.2f})",
+    return judged(RULES, evidence, _no_role)
+
+
+def _no_role(e: RoleEvidence) -> str:
+    return (
+        f"no rule holds: mean {e.mean:.2f}, spread {e.spread:.2f}, best topic AUC {_or_unknown(e.auc)}, "
+        f"rank correlation {e.alignment:.2f} (random slices at most {e.alignment_of_random:.2f})"
     )
 
 
-def _said(value: float) -> str:
+def _or_unknown(value: float) -> str:
     return "unknown" if value != value else f"{value:.2f}"

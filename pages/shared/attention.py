@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from core.analysis.attention_measures import OFFSETS
-from core.analysis.attention_types import Evidence, because
+from core.analysis.attention_types import AttentionEvidence, because
 from core.runs.results import read_analysis
 from core.runs.run import Run
 from core.runs.tables import Row
@@ -56,7 +56,7 @@ def attention_badge(row: Row | None) -> None:
 
 def evidence_of(row: Row, type_: str) -> str:
     """What decided one type of a head."""
-    return because(Evidence.of(row), type_)
+    return because(AttentionEvidence.of(row), type_)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the figures …")

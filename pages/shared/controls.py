@@ -8,10 +8,10 @@ import streamlit as st
 from core.model.presets import PRESETS
 from core.model.stages import STAGES
 from core.runs.backend import fetched_by, trouble_at
-from core.runs.describe import left_out, stages_said
+from core.runs.describe import left_out, stage_names
 from core.runs.manifest import Manifest
 from core.runs.replace import is_being_renewed
-from core.search.index import Found
+from core.search.index import SearchHits
 from core.settings import setting
 from pages.shared.components.copy_link import copy_link
 from pages.shared.data import RunState, cache_folder, documents, runs, search
@@ -77,7 +77,7 @@ def choose_stage(manifest: Manifest) -> int:
     st.caption(f"{STAGES[stage].sentence} {STAGES[stage].caveat}")
     if missing:
         st.caption(
-            f":material/layers_clear: This run does not keep {stages_said(missing)}; the Overview says how to get "
+            f":material/layers_clear: This run does not keep {stage_names(missing)}; the Overview says how to get "
             f"{'them' if len(missing) > 1 else 'it'}."
         )
     return stage
@@ -96,7 +96,7 @@ def choose_document(state: RunState, first: np.ndarray | None = None) -> int | N
     table = documents(state)
     words = st.text_input("Find a document", key="find", placeholder="words of a title or text", help=SEARCH_HELP)
     every = np.arange(len(table)) if first is None else first
-    found = search(state, words) if words.strip() else Found(every[:_MOST_OPTIONS])
+    found = search(state, words) if words.strip() else SearchHits(every[:_MOST_OPTIONS])
     docs = found.docs
     if words.strip():
         say_what_was_searched(state, found)
@@ -140,7 +140,7 @@ def choose_other_run(state: RunState) -> RunState | None:
     return others.get(name)
 
 
-def say_what_was_searched(state: RunState, found: Found) -> None:
+def say_what_was_searched(state: RunState, found: SearchHits) -> None:
     """Where a run has no index, how much of it was looked through, and what to do."""
     assert state.manifest is not None
     if found.searched is not None:

@@ -37,7 +37,7 @@ from core.runs.results import (
 )
 from core.runs.run import Run, open_run, row_among, run_names
 from core.runs.tables import Tables
-from core.search.index import Found, find, scan
+from core.search.index import SearchHits, find, scan
 from pages.shared.run_version import ATTENTION, DOCUMENTS, FIGURES, RETRIEVAL, SEARCH, VECTORS, one_version, version_of
 
 MOST_VECTORS = 2 * 2**30
@@ -144,7 +144,7 @@ def documents(state: RunState) -> RowLookup:
     return _documents(state.run, state.documents_version)
 
 
-def search(state: RunState, words: str) -> Found:
+def search(state: RunState, words: str) -> SearchHits:
     """The documents that have all of the words: through the run's index, or among its first documents."""
     assert state.manifest is not None
     if not state.manifest.is_done("search"):
@@ -251,7 +251,7 @@ def _documents(run: Run, version: str) -> RowLookup:
 
 @st.cache_resource(max_entries=32, show_spinner=False)
 @one_version(*SEARCH)
-def _search(run: Run, version: str, words: str) -> Found:
+def _search(run: Run, version: str, words: str) -> SearchHits:
     count = int(run.manifest().corpus["documents"])
     return find(run.inside(run.search_path), words, count, f"python -m precompute search {run.name} --again")
 

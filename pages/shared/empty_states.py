@@ -11,7 +11,7 @@ from core.errors import Mistake
 from core.model.stages import STAGES
 from core.remote.mirror import is_read_only
 from core.runs.backend import trouble_at
-from core.runs.describe import brings_stages, left_out, sampled, stages_said
+from core.runs.describe import brings_stages, left_out, sampled, stage_names
 from core.runs.manifest import Manifest
 from core.runs.run import Run
 from core.settings import read_settings
@@ -147,7 +147,7 @@ def slim(manifest: Manifest, run: str) -> None:
     if not missing:
         return
     with st.container(border=True):
-        st.markdown(f":material/layers_clear: **A slim run: it keeps {stages_said(manifest.stages)}**")
+        st.markdown(f":material/layers_clear: **A slim run: it keeps {stage_names(manifest.stages)}**")
         lines = [f"- stage {stage} {STAGES[stage].name}: {_LOST[stage]}" for stage in missing]
         st.markdown("\n".join(["What it cannot show:", "", *lines, _compared(manifest)]))
         st.caption("Embedding the corpus anew, without --stages, brings all of them; readers keep this run until then:")

@@ -9,7 +9,7 @@ import pyarrow as pa
 import streamlit as st
 
 from core.analysis.by_topic import by_topic
-from core.analysis.roles import RULES, Evidence
+from core.analysis.roles import RULES, RoleEvidence
 from core.model.stages import HEADS
 from core.retrieval.head_index import largest
 from core.runs.tables import Row, Tables
@@ -138,9 +138,9 @@ def evidence(row: Row, name: str | None) -> str:
     """What decided one role; where none holds, or the rule is not known here, what the analysis wrote."""
     if name not in RULES:
         return str(row.get("because") or "")
-    numbers = {field.name: row.get(field.name) for field in fields(Evidence) if field.name != "topic"}
+    numbers = {field.name: row.get(field.name) for field in fields(RoleEvidence) if field.name != "topic"}
     known = {key: float("nan") if value is None else float(value) for key, value in numbers.items()}
-    return RULES[name].because(Evidence(topic=row.get("topic"), **known))
+    return RULES[name].because(RoleEvidence(topic=row.get("topic"), **known))
 
 
 def figures(shown: HeadView) -> None:

@@ -12,7 +12,7 @@ from core.analysis.merging import topic_similarity as topic_cosines
 from core.analysis.probe import Probe
 from core.analysis.profiles import Profiles, profiles
 from core.analysis.redundancy import Redundancy, group_comparison
-from core.analysis.roles import Evidence, verdict
+from core.analysis.roles import RoleEvidence, role_of
 from core.analysis.similarity import POOLINGS
 from core.analysis.topic_match import WITHIN, Mismatches, TopicMatch
 from core.analysis.topic_match import topic_match as match_of_ranks
@@ -179,8 +179,8 @@ def profile_columns(
 
 def role_columns(columns: dict[str, Any]) -> dict[str, Any]:
     """The role of a head with these ``profile_columns``."""
-    found = verdict(Evidence(**{name: _or_nan(columns[name]) for name in Evidence.__dataclass_fields__}))
-    return {"role": found.role, "roles": list(found.roles), "because": found.because}
+    found = role_of(RoleEvidence(**{name: _or_nan(columns[name]) for name in RoleEvidence.__dataclass_fields__}))
+    return {"role": found.name, "roles": list(found.names), "because": found.because}
 
 
 _PROFILE = (

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from core.analysis.attention_measures import MEASURES, OFFSETS, Sums, measured
 from core.model.embedder import Embedder
 from core.model.shape import ModelShape
-from core.model.token_kinds import Kinds, counted, delimiters, kinds, rare_ids
+from core.model.token_kinds import TokenKinds, counted, delimiters, kinds, rare_ids
 from core.runs.parts import digest_of, write_table
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Text:
     """One document as the model sees it."""
 
     ids: list[int]
-    kinds: Kinds
+    kinds: TokenKinds
 
 
 @dataclass(frozen=True)
