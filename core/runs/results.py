@@ -17,7 +17,8 @@ from core.runs.manifest import Manifest
 from core.runs.parquet import read_columns, row_groups
 from core.runs.row_lookup import RowLookup
 from core.runs.run import Run, is_finite
-from core.runs.schema import ANALYSIS, LABELS, MAP, PREVIEW, maker_of, similarity_schema, topics_schema
+from core.runs.schema import ANALYSIS, LABELS, MAP, PREVIEW, similarity_schema, topics_schema
+from core.runs.steps import command, maker_of
 from core.runs.table_checks import Sizes, check_rows
 
 MOST_TOPICS = 10_000
@@ -70,7 +71,7 @@ def read_topics(run: Run, original: bool = False) -> Topics:
 
 def read_labels(run: Run, source: str) -> pa.Table:
     """What one source of labels says about every document, in order of ``doc``."""
-    remedy = f"python -m precompute label {run.name} --labels {source} --again"
+    remedy = command("label", run.name, "--labels", source, "--again")
     return read_columns(run.inside(run.labels_path(source)), LABELS, remedy, int(run.manifest().corpus["documents"]))
 
 
@@ -94,7 +95,7 @@ def read_own_similarity(run: Run, stage: int, labels: np.ndarray, topics: int) -
 def read_analysis(run: Run, name: str) -> pa.Table:
     """One of the tables of core.runs.schema.ANALYSIS."""
     maker = maker_of(name)
-    remedy = f"python -m precompute {maker} {run.name} --again"
+    remedy = command(maker, run.name, "--again")
     table = read_columns(run.inside(run.analysis_path(name)), ANALYSIS[name], remedy)
     check_rows(name, table, Sizes.of(run.manifest(), maker), remedy)
     return table
@@ -206,17 +207,15 @@ def read_placer(run: Run, stage: int, threads: int = 1) -> Placer:
 def require(run: Run, manifest: Manifest, step: str) -> None:
     """Refuses a run whose ``step`` has not been done."""
     if not manifest.is_done(step):
-        raise Mistake(
-            f"The run '{run.name}' has no finished step '{step}' yet. Run 'python -m precompute {step} {run.name}'."
-        )
+        raise Mistake(f"The run '{run.name}' has no finished step '{step}' yet. Run '{command(step, run.name)}'.")
 
 
 def _analyse(run: Run) -> str:
-    return f"python -m precompute analyse {run.name} --again"
+    return command("analyse", run.name, "--again")
 
 
 def _project(run: Run) -> str:
-    return f"python -m precompute project {run.name} --again"
+    return command("project", run.name, "--again")
 
 
 def _matrix(column: pa.FixedSizeListArray) -> np.ndarray:

@@ -402,38 +402,6 @@ ANALYSIS: dict[str, pa.Schema] = {
 }
 """``analysis/<name>.parquet``."""
 
-MADE_BY: dict[str, tuple[str, ...]] = {
-    "analyse": (
-        "topic_match",
-        "mismatches",
-        "probe",
-        "confusion",
-        "profiles",
-        "redundancy",
-        "groups",
-        "control",
-        "topic_similarity",
-    ),
-    "project": ("maps",),
-    "retrieve": (
-        "retrieval",
-        "retrieval_by_query",
-        "importance",
-        "pruning",
-        "pruned",
-        "weights",
-        "head_weights",
-    ),
-    "layers": ("layers", "layer_curves", "layer_profiles", "layer_topics", "layer_documents"),
-    "attention": ("attention", "attention_patterns"),
-}
-"""The step that makes a table of ANALYSIS: ``python -m precompute STEP RUN``."""
-
-
-def maker_of(table: str) -> str:
-    """The step that makes one of the tables of ANALYSIS."""
-    return next(step for step, tables in MADE_BY.items() if table in tables)
-
 
 def check_schema(path: Path, found: pa.Schema, expected: pa.Schema, rebuild: str) -> None:
     """Refuses a file that lacks a column or has it in another type; further columns are no harm."""

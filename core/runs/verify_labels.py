@@ -14,6 +14,7 @@ from core.errors import Mistake
 from core.runs.manifest import Manifest
 from core.runs.results import read_labels
 from core.runs.run import Run, digest_of
+from core.runs.steps import command
 
 
 def check_labels(run: Run, manifest: Manifest) -> Iterator[tuple[Path, str]]:
@@ -34,7 +35,7 @@ def check_labels(run: Run, manifest: Manifest) -> Iterator[tuple[Path, str]]:
         except Mistake as mistake:
             yield run.labels_path(source), str(mistake)
             continue
-        remedy = f"Rebuild it with 'python -m precompute label {run.name} --labels {source} --again'."
+        remedy = f"Rebuild it with '{command('label', run.name, '--labels', source, '--again')}'."
         yield run.labels_path(source), f"labels/{source}.parquet {problem}. {remedy}" if problem else ""
 
 

@@ -13,7 +13,7 @@ from core.retrieval.query_set import read_query_set
 from core.runs.manifest import Manifest
 from core.runs.results import read_analysis, read_map, read_preview, read_similarity, read_topics
 from core.runs.run import Run, digest_of
-from core.runs.schema import MADE_BY
+from core.runs.steps import STEPS, command
 from core.search import index as text_index
 
 Check = tuple[str, Path, Callable[[], object]]
@@ -34,8 +34,7 @@ def check_results(run: Run, manifest: Manifest) -> Iterator[tuple[Path, str]]:
             problem = _problem(read_whole)
             if not problem and digest_of(path) != manifest.steps[step].fingerprint:
                 name = f"{path.parent.name}/{path.name}"
-                remedy = f"python -m precompute {step} {run.name} --again"
-                problem = f"{name} was made from other inputs than the manifest says. Rebuild it with '{remedy}'."
+                problem = f"{name} was made from other inputs than the manifest says. {_again(step, run)}"
             yield path, problem
 
 
@@ -50,8 +49,8 @@ def _figures(run: Run, manifest: Manifest) -> Iterator[Check]:
         topics = int(step.counts.get("topics", 0))
         for stage in manifest.stages:
             yield "analyse", run.similarity_path(stage), partial(_similarity, run, manifest, stage, topics)
-    for maker, names in MADE_BY.items():
-        for name in names:
+    for maker, facts in STEPS.items():
+        for name in facts.tables:
             yield maker, run.analysis_path(name), partial(read_analysis, run, name)
 
 
@@ -90,7 +89,7 @@ def _map(run: Run, manifest: Manifest, stage: int, by_head: bool) -> None:
 
 
 def _again(step: str, run: Run) -> str:
-    return f"Rebuild it with 'python -m precompute {step} {run.name} --again'."
+    return f"Rebuild it with '{command(step, run.name, '--again')}'."
 
 
 def _problem(read: Callable[[], object]) -> str:

@@ -181,6 +181,13 @@ class Meter:
         self._progress.show(Report(self._step, self._documents, speed, fraction, left, message))
 
 
+def silence_transformers() -> None:
+    """No progress bars of its own in the middle of ours."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+
+
 def clock(seconds: float) -> str:
     """``1:02:03`` or ``4:05``."""
     minutes, rest = divmod(round(seconds), 60)

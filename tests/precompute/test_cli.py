@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from core.runs.run import Run, run_names
 from precompute.cli import COMMANDS, main
+from precompute.table import STEP_COMMANDS
 
 Rows = Callable[..., list[dict[str, Any]]]
 Write = Callable[..., Path]
@@ -286,7 +288,7 @@ def test_ctrl_c_says_how_to_go_on(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("precompute.steps.embed.step.run", interrupted)
+    monkeypatch.setitem(STEP_COMMANDS, "embed", replace(STEP_COMMANDS["embed"], run=interrupted))
     assert main(["embed", "run", "--cache", str(cache), "--source", str(corpus), "--model", str(tiny_model)]) == 1
     out, err = capfd.readouterr()
     assert out == ""

@@ -16,17 +16,18 @@ from core.analysis.topics import AUTO, choose_topics
 from core.runs.manifest import Manifest
 from core.runs.results import labels_of, read_topics
 from core.runs.run import Run, digest_of, open_run, write_table
-from core.runs.schema import ANALYSIS, MADE_BY
+from core.runs.schema import ANALYSIS
+from core.runs.steps import STEPS
 from precompute.job.fingerprint import fingerprint
 from precompute.job.progress import Meter, Progress, Quiet
 from precompute.job.step import StepRecord, StepResult, all_vectors, as_table, embedded, up_to_date, write_joined
 from precompute.job.topic_vectors import TopicModel, topic_tables
-from precompute.job.work import working_on
+from precompute.job.work import Work, working_on
 from precompute.steps.analyse.stage import StageInputs, analyse_stage
 
 ALGORITHM = 1
 """Raised whenever the same inputs give other figures."""
-TABLES = MADE_BY["analyse"]
+TABLES = STEPS["analyse"].tables
 
 
 @dataclass(frozen=True)
@@ -43,11 +44,11 @@ class AnalyseConfig:
     model: TopicModel = field(default_factory=TopicModel)
 
 
-def run(config: AnalyseConfig, progress: Progress | None = None) -> StepResult:
+def run(config: AnalyseConfig, progress: Progress | None = None, work: Work | None = None) -> StepResult:
     """Analyses a run; after an interruption, only the stages that are missing."""
     progress = progress or Quiet()
     target = open_run(config.cache, config.run)
-    with working_on(target, "analyse") as work:
+    with working_on(target, "analyse", work) as work:
         target = work.at
         manifest = embedded(target)
         documents = target.documents(["topic", "label_source"])

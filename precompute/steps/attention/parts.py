@@ -33,7 +33,7 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Work:
+class AttentionWork:
     model: Embedder
     shape: ModelShape
     staging: Path
@@ -48,7 +48,7 @@ def read_texts(model: Embedder, texts: Sequence[str], at_most: int) -> list[Text
     return [Text(one.ids, kinds(one, text, special, rare)) for one, text in zip(spans, texts, strict=True)]
 
 
-def make_part(work: Work, start: int, texts: Sequence[Text]) -> Path:
+def make_part(work: AttentionWork, start: int, texts: Sequence[Text]) -> Path:
     """The file with these documents' sums; one that is there from before is left as it is."""
     path = work.staging / f"part-{start:07d}.parquet"
     if digest_of(path) != work.digest:
@@ -58,14 +58,14 @@ def make_part(work: Work, start: int, texts: Sequence[Text]) -> Path:
     return path
 
 
-def read_part(path: Path, work: Work) -> Iterator[list[Sums]]:
+def read_part(path: Path, work: AttentionWork) -> Iterator[list[Sums]]:
     """Each document's sums, by layer."""
     column = pq.read_table(path)["sums"].combine_chunks()
     for row in column.flatten().to_numpy().reshape(len(column), work.shape.layers, -1):
         yield [_unpacked(layer, work.shape.heads) for layer in row]
 
 
-def _sums(work: Work, text: Text) -> list[Sums]:
+def _sums(work: AttentionWork, text: Text) -> list[Sums]:
     """One document's, by layer: each layer's weights are reduced before the next computes its own."""
     found: list[Sums] = []
 

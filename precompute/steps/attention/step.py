@@ -9,22 +9,23 @@ import numpy as np
 from core.maps.stratify import stratified
 from core.runs.manifest import Manifest
 from core.runs.run import Run, open_run, write_table
-from core.runs.schema import ANALYSIS, MADE_BY
+from core.runs.schema import ANALYSIS
+from core.runs.steps import STEPS
 from precompute.job.progress import Meter, Progress, Quiet
 from precompute.job.step import StepRecord, StepResult, as_table, embedded, up_to_date
-from precompute.job.work import working_on
+from precompute.job.work import Work, working_on
 from precompute.steps.attention.config import AttentionConfig
-from precompute.steps.attention.parts import PART, Work, make_part, read_part, read_texts
+from precompute.steps.attention.parts import PART, AttentionWork, make_part, read_part, read_texts
 from precompute.steps.attention.tables import Collected, attention_rows, pattern_rows
 
-TABLES = MADE_BY["attention"]
+TABLES = STEPS["attention"].tables
 
 
-def run(config: AttentionConfig, progress: Progress | None = None) -> StepResult:
+def run(config: AttentionConfig, progress: Progress | None = None, work: Work | None = None) -> StepResult:
     """Looks at a run's attention; after an interruption, at the documents that are missing."""
     progress = progress or Quiet()
     target = open_run(config.cache, config.run)
-    with working_on(target, "attention") as work:
+    with working_on(target, "attention", work) as work:
         target = work.at
         manifest = embedded(target)
         inputs = config.inputs(manifest)
@@ -49,14 +50,14 @@ def _look(target: Run, config: AttentionConfig, manifest: Manifest, inputs: str,
     if config.again:
         shutil.rmtree(staging, ignore_errors=True)
     texts = read_texts(model, [table["text"][int(doc)].as_py() for doc in docs], config.tokens)
-    work = Work(model, manifest.shape, staging, inputs)
+    parts = AttentionWork(model, manifest.shape, staging, inputs)
     meter.restart()
     collected = Collected(manifest.shape)
     for start in range(0, len(texts), PART):
         done = f"{start:,} of {len(texts):,} documents"
         meter.at(0.95 * start / len(texts), done)
-        path = make_part(work, start, texts[start : start + PART])
-        for sums in read_part(path, work):
+        path = make_part(parts, start, texts[start : start + PART])
+        for sums in read_part(path, parts):
             collected.add(sums)
     meter.at(0.95, "intervals and types")
     for name, rows in (

@@ -9,8 +9,8 @@ from core.runs.files import remove_folder
 from core.runs.manifest import Manifest
 from core.runs.run import Run
 from precompute.engines import Task, engine_at, led
-from precompute.job.progress import Meter, Progress, Quiet
-from precompute.job.work import working_on
+from precompute.job.progress import Meter, Progress, Quiet, silence_transformers
+from precompute.job.work import Work, working_on
 from precompute.sources import open_source
 from precompute.steps.embed.config import EmbedConfig, EmbedResult, check, inputs_of, spec_of
 from precompute.steps.embed.corpus import Corpus
@@ -22,9 +22,10 @@ from precompute.steps.embed.reading import Reader
 __all__ = ["EmbedConfig", "EmbedResult", "run"]
 
 
-def run(config: EmbedConfig, progress: Progress | None = None) -> EmbedResult:
+def run(config: EmbedConfig, progress: Progress | None = None, work: Work | None = None) -> EmbedResult:
     """Embeds a corpus into a run; after an interruption, only what is missing."""
     check(config)
+    silence_transformers()
     progress = progress or Quiet()
     engine = engine_at(config.engine, config.cache)
     meter = Meter("embed", progress)
@@ -34,7 +35,7 @@ def run(config: EmbedConfig, progress: Progress | None = None) -> EmbedResult:
     run_ = Run(config.cache, config.run)
     if config.engine == "ranks" and not engine.shared and led.is_follower(run_):
         return follow(config, run_, model, inputs, progress)
-    with working_on(run_, "embed", engine.shared) as work, engine.enter(run_, inputs):
+    with working_on(run_, "embed", work, engine.shared) as work, engine.enter(run_, inputs):
         found = look(work, config, inputs, engine.shared)
         if found.done is not None:
             remove_folder(found.target.staging)

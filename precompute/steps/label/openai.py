@@ -43,7 +43,7 @@ def make(job: Job) -> Made | None:
     with answers_at(job.run.cache) as answers:
         job.meter.say("counting tokens")
         plan = estimate(texts(job.run), config, answers, job.config.batch)
-        job.desk.tell(planned(plan, config.model, job.config.batch))
+        job.config.spending.announce(planned(plan, config.model, job.config.batch))
         if job.config.dry_run:
             return None
         if plan.reused >= plan.documents:  # without a key or a server, too
@@ -51,7 +51,7 @@ def make(job: Job) -> Made | None:
             nothing = Tally(plan.documents, plan.documents, 0, 0, plan.documents, spent, 0, 0, None)
             return _collected(job, config, answers, nothing)
         find_secret(config.base_url)  # a key that is missing is told before anybody is asked to agree
-        if plan.cost and not job.desk.approve(plan.cost):
+        if plan.cost and not job.config.spending.approve(plan.cost):
             raise Mistake("Nobody was asked and nothing was spent. Pass --yes to go on, or --max-cost to set a limit.")
         return _collected(job, config, answers, _asked(job, config, answers))
 

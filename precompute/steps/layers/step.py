@@ -21,12 +21,13 @@ from core.analysis.topics import AUTO
 from core.errors import Mistake
 from core.runs.manifest import Manifest
 from core.runs.run import Run, digest_of, open_run, write_table
-from core.runs.schema import ANALYSIS, MADE_BY
+from core.runs.schema import ANALYSIS
+from core.runs.steps import STEPS
 from precompute.job.fingerprint import fingerprint
 from precompute.job.progress import Meter, Progress, Quiet
 from precompute.job.step import Rows, StepRecord, StepResult, as_table, embedded, up_to_date, write_joined
 from precompute.job.topic_vectors import TopicModel
-from precompute.job.work import working_on
+from precompute.job.work import Work, working_on
 from precompute.steps.analyse.step import made_from, source_of, topics_of
 from precompute.steps.layers.rows import LayerRows, embed_layers
 from precompute.steps.layers.sample import Sample, choose_sample, texts_of
@@ -34,7 +35,7 @@ from precompute.steps.layers.tables import add_layer
 
 ALGORITHM = 1
 """Raised whenever the same inputs give other figures."""
-TABLES = MADE_BY["layers"]
+TABLES = STEPS["layers"].tables
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,11 @@ class LayersConfig:
             raise Mistake(f"--documents {self.documents} is too few to measure anything: give at least {LEAST_DOCS}.")
 
 
-def run(config: LayersConfig, progress: Progress | None = None) -> StepResult:
+def run(config: LayersConfig, progress: Progress | None = None, work: Work | None = None) -> StepResult:
     """Sweeps a run's layers; after an interruption, without the pass and the layers that are done."""
     progress = progress or Quiet()
     target = open_run(config.cache, config.run)
-    with working_on(target, "layers") as work:
+    with working_on(target, "layers", work) as work:
         target = work.at
         manifest = embedded(target)
         documents = target.documents(["topic", "label_source"])

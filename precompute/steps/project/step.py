@@ -18,17 +18,17 @@ from core.runs.run import Run, open_run, write_table
 from core.runs.schema import ANALYSIS
 from precompute.job.progress import Meter, Progress, Quiet
 from precompute.job.step import Rows, StepRecord, StepResult, add, all_vectors, as_table, embedded, up_to_date
-from precompute.job.work import working_on
+from precompute.job.work import Work, working_on
 from precompute.steps.project.config import ProjectConfig
 from precompute.steps.project.map import Made, MapMaker
 from precompute.steps.project.write import write_map, write_preview
 
 
-def run(config: ProjectConfig, progress: Progress | None = None) -> StepResult:
+def run(config: ProjectConfig, progress: Progress | None = None, work: Work | None = None) -> StepResult:
     """Makes a run's maps; after an interruption, only those that are missing."""
     progress = progress or Quiet()
     target = open_run(config.cache, config.run)
-    with working_on(target, "project") as work:
+    with working_on(target, "project", work) as work:
         target = work.at
         manifest = embedded(target)
         labels = own_codes(target.documents(["topic"])["topic"])

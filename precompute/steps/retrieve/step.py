@@ -17,18 +17,19 @@ from core.retrieval.ways import WAYS
 from core.runs.manifest import Manifest
 from core.runs.results import labels_of, read_topics
 from core.runs.run import Run, digest_of, open_run, write_table
-from core.runs.schema import ANALYSIS, MADE_BY
+from core.runs.schema import ANALYSIS
+from core.runs.steps import STEPS
 from precompute.job.fingerprint import fingerprint
 from precompute.job.progress import Meter, Progress, Quiet
 from precompute.job.step import StepRecord, StepResult, all_vectors, as_table, embedded, up_to_date, write_joined
 from precompute.job.topic_vectors import TopicModel
-from precompute.job.work import working_on
+from precompute.job.work import Work, working_on
 from precompute.steps.retrieve.queries import query_table, write_queries
 from precompute.steps.retrieve.stage import StageTasks, study_stage
 
 ALGORITHM = 1
 """Raised whenever the same inputs give other figures."""
-TABLES = MADE_BY["retrieve"]
+TABLES = STEPS["retrieve"].tables
 DEMO_QUERIES = Path(__file__).parent / "demo_queries.jsonl"
 
 
@@ -55,11 +56,11 @@ class RetrieveConfig:
             raise Mistake(f"--query-limit {self.limit} is too few to judge by. Give 2 or more.")
 
 
-def run(config: RetrieveConfig, progress: Progress | None = None) -> StepResult:
+def run(config: RetrieveConfig, progress: Progress | None = None, work: Work | None = None) -> StepResult:
     """Judges a run's heads; after an interruption, only at the stages that are missing."""
     progress = progress or Quiet()
     target = open_run(config.cache, config.run)
-    with working_on(target, "retrieve") as work:
+    with working_on(target, "retrieve", work) as work:
         target = work.at
         manifest = embedded(target)
         documents = target.documents(["id", "topic"])

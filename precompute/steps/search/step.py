@@ -15,7 +15,7 @@ from core.search import index as text_index
 from precompute.job.fingerprint import fingerprint
 from precompute.job.progress import Meter, Progress, Quiet
 from precompute.job.step import StepRecord, StepResult, embedded
-from precompute.job.work import working_on
+from precompute.job.work import Work, working_on
 
 ALGORITHM = 2
 """Raised whenever the same documents give another index."""
@@ -30,11 +30,11 @@ class SearchConfig:
     again: bool = False
 
 
-def run(config: SearchConfig, progress: Progress | None = None) -> StepResult:
+def run(config: SearchConfig, progress: Progress | None = None, work: Work | None = None) -> StepResult:
     """Builds a run's index; what was begun and stopped is begun anew, for it takes but a minute a million documents."""
     progress = progress or Quiet()
     target = open_run(config.cache, config.run)
-    with working_on(target, "search") as work:
+    with working_on(target, "search", work) as work:
         target = work.at
         manifest = embedded(target)
         # Labels change no title and no text: the index is as good as the vectors are.

@@ -26,7 +26,7 @@ from core.runs.schema import MAP
 from precompute.job.fingerprint import fingerprint, part_digest
 from precompute.job.progress import Meter, Progress, Quiet
 from precompute.job.step import StepRecord, StepResult, embedded
-from precompute.job.work import working_on
+from precompute.job.work import Work, working_on
 
 ALGORITHM = 1
 """Raised whenever the same run keeps other documents' vectors."""
@@ -48,11 +48,11 @@ class SlimConfig:
             raise Mistake(f"--vector-sample {self.documents} leaves nothing to compare. Give 2 or more.")
 
 
-def run(config: SlimConfig, progress: Progress | None = None) -> StepResult:
+def run(config: SlimConfig, progress: Progress | None = None, work: Work | None = None) -> StepResult:
     """Slims a run beside the one that people read; after an interruption it goes on where it was."""
     progress = progress or Quiet()
     target = open_run(config.cache, config.run)
-    with working_on(target, "slim") as work:
+    with working_on(target, "slim", work) as work:
         target = work.at
         manifest = embedded(target)
         inputs = fingerprint(

@@ -21,10 +21,10 @@ from precompute.job.fingerprint import part_digest
 from precompute.status import as_text, status
 from precompute.steps.embed import leaving_out
 from precompute.steps.embed import step as embed
+from precompute.steps.embed.command import summary
 from precompute.steps.embed.staging import begin, finished_paths, forgive, stage_documents
 from precompute.steps.embed.step import EmbedConfig
 from precompute.steps.embed.surviving import Died, embed_surviving
-from precompute.summary import summary
 from tests.support.engine_runs import files
 
 POISON = "poison"

@@ -15,10 +15,10 @@ from core.runs.run import Run
 from precompute.engines.place import Place, place_of
 from precompute.status import status
 from precompute.steps.embed import step as embed
+from precompute.steps.embed.command import summary
 from precompute.steps.embed.corpus import Filters
 from precompute.steps.embed.staging import documents_path, read_record
 from precompute.steps.embed.step import EmbedConfig
-from precompute.summary import summary
 from tests.support.engine_runs import assert_same, break_off, twenty_in_parts_of_three
 
 VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_ARRAY_TASK_ID", "SLURM_JOB_ID")
