@@ -73,7 +73,11 @@ STEPS: dict[str, StepFacts] = {
     ),
     "attention": StepFacts("figures of attention", tables=("attention", "attention_patterns"), in_all="optional"),
     "slim": StepFacts(
-        "sample of vectors", files=("heads/",), needs=("embed", "analyse", "project"), in_all="on request"
+        "sample of vectors",
+        files=("heads/",),
+        needs=("embed", "analyse", "project"),
+        all_vectors=True,
+        in_all="on request",
     ),
 }
 

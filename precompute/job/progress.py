@@ -38,6 +38,10 @@ class Report:
         return " · ".join([*parts, self.message] if self.message else parts)
 
 
+OnProgress = Callable[[float, str], None]
+"""Called with the fraction of some work that is done, 0 to 1, and what is being done."""
+
+
 class Progress(Protocol):
     def show(self, report: Report) -> None: ...
     def close(self) -> None: ...

@@ -23,6 +23,7 @@ from core.model.shape import ModelShape
 from core.runs import verify
 from core.runs.results import read_analysis
 from core.runs.run import Run, write_table
+from core.runs.steps import STEPS
 from core.runs.table_checks import Sizes, check_rows
 from precompute.job.fingerprint import part_digest
 from precompute.job.step import StepResult
@@ -180,7 +181,7 @@ def test_nothing_is_done_twice_and_other_labels_make_it_outdated(copied: Run, tm
 
 
 def test_a_stopped_sweep_goes_on_with_what_is_missing(copied: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = {name: copied.analysis_path(name).read_bytes() for name in layers.TABLES}
+    before = {name: copied.analysis_path(name).read_bytes() for name in STEPS["layers"].tables}
     manifest = copied.manifest()
     copied.write_manifest(replace(manifest, steps={k: v for k, v in manifest.steps.items() if k != "layers"}))
     done: list[int] = []
@@ -200,7 +201,7 @@ def test_a_stopped_sweep_goes_on_with_what_is_missing(copied: Run, monkeypatch: 
     nobody = PlantedLayers(lambda texts: pytest.fail("the pass was made already"))
     assert not swept(copied, model=nobody).skipped
     assert len(done) == 4  # each layer once
-    assert {name: copied.analysis_path(name).read_bytes() for name in layers.TABLES} == before
+    assert {name: copied.analysis_path(name).read_bytes() for name in STEPS["layers"].tables} == before
     assert not list(copied.folder.rglob("*.npy"))
 
 

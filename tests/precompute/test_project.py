@@ -591,7 +591,7 @@ def test_a_run_that_is_not_embedded_yet(config: ProjectConfig, command: Command)
     run.write_manifest(manifest.with_step("embed", replace(manifest.steps["embed"], state="running")))
     outcome = command("project", "run", "--cache", config.cache)
     assert outcome.status == 2
-    assert outcome.err.startswith("headscope: The run 'run' has not all its vectors yet.")
+    assert outcome.err.startswith("headscope: The run 'run' is not completely embedded yet.")
     assert outcome.err.count("\n") == 1
 
 

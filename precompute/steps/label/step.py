@@ -19,7 +19,7 @@ from core.runs.steps import made_from_labels
 from precompute.job.documents import has_labels, relabel
 from precompute.job.fingerprint import fingerprint
 from precompute.job.progress import Meter, Progress, Quiet
-from precompute.job.step import StepRecord, all_vectors, embedded, outdated, up_to_date
+from precompute.job.step import StepRecord, embedded, outdated, refuse_missing, up_to_date
 from precompute.job.work import Work, working_on
 from precompute.steps.label.config import Job, LabelConfig, Made
 from precompute.steps.label.sources import SOURCES, Source, own_labels
@@ -66,7 +66,7 @@ def run(config: LabelConfig, progress: Progress | None = None, work: Work | None
         if config.dry_run and not source.costs:
             config.spending.announce(f"{job.documents:,} documents; {WORDS[name]}: costs nothing.")
             return LabelResult(manifest, skipped=True)
-        all_vectors(target, manifest, "label")  # before anybody is paid: the figures could not be made again
+        refuse_missing(target, manifest, "label")  # before anybody is paid: the figures could not be made again
         try:
             made = source.make(job)
             if made is None:
