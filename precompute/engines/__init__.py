@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from core.remote.mirrors import mirror_at
-from precompute.engines import led, local, on_ray, ranks
+from precompute.engines import local, on_ray, ranks
+from precompute.engines import store_ranks as led
 from precompute.engines.task import Engine, Hands, Task
 
 __all__ = ["ENGINES", "Engine", "Hands", "Task", "engine_at"]

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from core.cores import cores
 from core.errors import Mistake
-from precompute.engines.crew import Dead, Word, make_parts
+from precompute.engines.pool import Dead, Word, make_parts
 from precompute.engines.task import Task
 from precompute.job.child import Child
 from precompute.steps.embed.part import Worker

@@ -14,7 +14,7 @@ from typing import Any
 
 from core.errors import Mistake
 from core.model.embedder import ModelInfo
-from precompute.engines.crew import Dead, Word, make_parts
+from precompute.engines.pool import Dead, Word, make_parts
 from precompute.engines.task import Hands, Task
 from precompute.steps.embed.part_spec import PartDone, PartSpec, Tell
 from precompute.steps.embed.surviving import Unusable

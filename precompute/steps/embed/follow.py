@@ -1,4 +1,4 @@
-"""The parts of one rank, of a run that rank 0 begins and finishes; see precompute.engines.led."""
+"""The parts of one rank, of a run that rank 0 begins and finishes; see precompute.engines.store_ranks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import partial
 
 from core.model.locate import ModelFiles
 from core.runs.run import Run
-from precompute.engines import led
+from precompute.engines import store_ranks as led
 from precompute.job.progress import Meter, Progress
 from precompute.steps.embed.config import EmbedConfig, EmbedResult, spec_of
 from precompute.steps.embed.existing import before_in, other_inputs

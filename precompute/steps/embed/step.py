@@ -8,7 +8,8 @@ from core.runs.draft import Draft
 from core.runs.files import remove_folder
 from core.runs.manifest import Manifest
 from core.runs.run import Run
-from precompute.engines import Task, engine_at, led
+from precompute.engines import Task, engine_at
+from precompute.engines import store_ranks as led
 from precompute.job.progress import Meter, Progress, Quiet, silence_transformers
 from precompute.job.work import Work, working_on
 from precompute.sources import open_source

@@ -19,7 +19,7 @@ from core.model.shape import ModelShape
 from core.runs.run import Run
 from core.runs.verify import verify
 from precompute.engines import ENGINES, Hands, Task
-from precompute.engines.crew import Dead, Word, make_parts
+from precompute.engines.pool import Dead, Word, make_parts
 from precompute.job.fingerprint import part_digest
 from precompute.steps.embed import step as embed
 from precompute.steps.embed.part_spec import Event, PartDone

@@ -19,7 +19,7 @@ from core.remote.lease import Lease
 from core.remote.mirrors import cache_at, mirror_at
 from core.runs.run import Run
 from core.runs.verify import verify
-from precompute.engines import led
+from precompute.engines import store_ranks as led
 from precompute.job.fingerprint import part_digest
 from precompute.steps.embed import step as embed
 from precompute.steps.embed.command import summary
@@ -39,7 +39,7 @@ def config(
     one_thread: None,
 ) -> EmbedConfig:
     """Twenty documents in seven parts."""
-    for name in ("precompute.engines.ranks._PATIENCE", "precompute.engines.led._PATIENCE"):
+    for name in ("precompute.engines.ranks._PATIENCE", "precompute.engines.store_ranks._PATIENCE"):
         monkeypatch.setattr(name, 0.01)
     return twenty_in_parts_of_three(here, tiny_model, write_corpus(some_rows(20)), "ranks")
 
