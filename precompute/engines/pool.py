@@ -1,4 +1,4 @@
-"""Parts for many hands: who is idle is given the next one, who dies is replaced, and what they held is given again."""
+"""Parts for several workers: an idle one gets the next part; one that dies is replaced and its part assigned again."""
 
 from __future__ import annotations
 
@@ -9,62 +9,62 @@ from typing import Protocol
 
 from core.errors import Mistake
 from core.model.embedder import ModelInfo
-from precompute.engines.task import Task
-from precompute.steps.embed.part_spec import Event, PartDone, Tell
+from precompute.engines.task import EmbedTask
+from precompute.steps.embed.part_spec import Event, OnEvent, PartDone
 
 _LOSSES = 6
 """Workers that one part may cost, and that may die in a row before any has a model: two more than any part needs."""
 
 
 @dataclass(frozen=True)
-class Dead:
+class WorkerDied:
     """A worker is no more."""
 
     how: str
 
 
 @dataclass(frozen=True)
-class Word:
-    """What was heard of a worker: an event, its death, or that it cannot go on."""
+class WorkerMessage:
+    """What a worker reports: its loaded model, an event, its death, or that it cannot go on."""
 
-    hand: Hashable
-    said: Event | Dead | Mistake
+    worker: Hashable
+    content: ModelInfo | Event | WorkerDied | Mistake
 
 
-class Crew(Protocol):
-    """Workers somewhere; each tells of its loaded model first."""
+class WorkerPool(Protocol):
+    """Workers somewhere; each reports its loaded model first."""
 
-    def hire(self) -> Hashable:
+    def start(self) -> Hashable:
         """Starts a worker; it need not come up at once, nor ever."""
         ...
 
-    def give(self, hand: Hashable, number: int) -> None: ...
+    def assign(self, worker: Hashable, number: int) -> None: ...
 
-    def hear(self) -> Iterable[Word]:
-        """Waits for some words, but not for ever."""
+    def receive(self) -> Iterable[WorkerMessage]:
+        """Waits for some messages, but not for ever."""
         ...
 
-    def dismiss(self, hand: Hashable) -> None: ...
+    def stop(self, worker: Hashable) -> None: ...
 
 
-def make_parts(task: Task, tell: Tell, crew: Crew, size: int) -> None:
+def make_parts(task: EmbedTask, on_event: OnEvent, pool: WorkerPool, size: int) -> None:
     """Has all parts made by at most ``size`` workers; goes on with fewer where the others do not come up."""
-    work = _Work(task, tell, crew)
+    work = _Schedule(task, on_event, pool)
     try:
         for _ in range(size):
-            work.hire()
+            work.start()
         while not work.is_done():
-            for word in crew.hear():
-                work.heard(word)
+            for message in pool.receive():
+                work.handle(message)
     finally:
-        for hand in list(work.hands):
-            crew.dismiss(hand)
+        for worker in list(work.workers):
+            pool.stop(worker)
 
 
-class _Work:
-    def __init__(self, task: Task, tell: Tell, crew: Crew) -> None:
-        self._task, self._tell, self._crew = task, tell, crew
-        self.hands: dict[Hashable, int | None] = {}
+class _Schedule:
+    def __init__(self, task: EmbedTask, on_event: OnEvent, pool: WorkerPool) -> None:
+        self._task, self._on_event, self._pool = task, on_event, pool
+        self.workers: dict[Hashable, int | None] = {}
         """Everybody, with the part that they are at."""
         self._idle: deque[Hashable] = deque()
         self._again: deque[int] = deque()
@@ -72,37 +72,37 @@ class _Work:
         self._numbers: Iterator[int] | None = None
         self._all_given = False
 
-    def hire(self) -> None:
-        self.hands[self._crew.hire()] = None
+    def start(self) -> None:
+        self.workers[self._pool.start()] = None
 
     def is_done(self) -> bool:
-        return self._all_given and not self._again and all(part is None for part in self.hands.values())
+        return self._all_given and not self._again and all(part is None for part in self.workers.values())
 
-    def heard(self, word: Word) -> None:
-        said = word.said
-        if isinstance(said, Mistake):
-            raise said
-        if isinstance(said, Dead):
-            self._replace(word.hand, said)
-        elif isinstance(said, ModelInfo):
+    def handle(self, message: WorkerMessage) -> None:
+        content = message.content
+        if isinstance(content, Mistake):
+            raise content
+        if isinstance(content, WorkerDied):
+            self._replace(message.worker, content)
+        elif isinstance(content, ModelInfo):
             self._lost[None] = 0
             if self._numbers is None:
-                self._tell(said)
+                self._task.begin(content)
                 self._numbers = self._task.reader.numbers()
-            self._idle.append(word.hand)
+            self._idle.append(message.worker)
         else:
-            self._tell(said)
-        if isinstance(said, PartDone):
-            self.hands[word.hand] = None
-            self._idle.append(word.hand)
+            self._on_event(content)
+        if isinstance(content, PartDone):
+            self.workers[message.worker] = None
+            self._idle.append(message.worker)
         self._give()
 
     def _give(self) -> None:
         """Work to all who have none, as long as there is some; a part may come back from another, so that they stay."""
         while self._idle and (number := self._again.popleft() if self._again else self._next()) is not None:
-            hand = self._idle.popleft()
-            self.hands[hand] = number
-            self._crew.give(hand, number)
+            worker = self._idle.popleft()
+            self.workers[worker] = number
+            self._pool.assign(worker, number)
 
     def _next(self) -> int | None:
         assert self._numbers is not None
@@ -110,11 +110,11 @@ class _Work:
         self._all_given = number is None
         return number
 
-    def _replace(self, hand: Hashable, dead: Dead) -> None:
-        part = self.hands.pop(hand)
-        if hand in self._idle:
-            self._idle.remove(hand)
-        self._crew.dismiss(hand)
+    def _replace(self, worker: Hashable, dead: WorkerDied) -> None:
+        part = self.workers.pop(worker)
+        if worker in self._idle:
+            self._idle.remove(worker)
+        self._pool.stop(worker)
         self._lost[part] += 1
         if self._lost[part] >= _LOSSES:
             at = "before they had loaded a model" if part is None else f"at part {part + 1}"
@@ -122,7 +122,7 @@ class _Work:
                 f"{_LOSSES} workers have died {at}. {dead.how} See what they wrote above, and start the same command "
                 "again: what is finished is kept."
             )
-        self._tell(f"a worker has died, and is replaced. {dead.how}")
+        self._on_event(f"a worker has died, and is replaced. {dead.how}")
         if part is not None:
             self._again.append(part)
-        self.hire()
+        self.start()

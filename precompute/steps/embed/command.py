@@ -15,7 +15,7 @@ from core.runs.describe import sampled, stored
 from core.runs.run import Run
 from core.runs.schema import STORED_AS
 from core.settings import setting
-from precompute.engines import ENGINES, Hands
+from precompute.engines import ENGINES, Resources
 from precompute.job.progress import clock
 from precompute.job.storage import Storage
 from precompute.options import DEVICE_HELP, SAMPLE, StepCommand, stages_counted
@@ -161,7 +161,7 @@ def _config(options: argparse.Namespace) -> EmbedConfig:
         storage=Storage(tuple(options.stages) if options.stages else None, options.store_dtype),
         max_failures=options.max_failures,
         engine=options.engine,
-        hands=Hands(options.workers, options.num_gpus, options.ray_address),
+        resources=Resources(options.workers, options.num_gpus, options.ray_address),
         replace=options.replace,
     )
 
@@ -187,7 +187,7 @@ def summary(run: str, result: EmbedResult) -> str:
     counts = step.counts
     if result.skipped:
         return f"{run}: up to date, {manifest.corpus['documents']:,} documents. Nothing to do."
-    if result.led:
+    if result.awaits_rank_0:
         return (
             f"{run}: this rank's parts are done; rank 0 finishes the run. Where it is not at work any more, start the "
             "same command again."

@@ -15,7 +15,7 @@ from precompute.steps.embed.staging import finished_paths
 
 
 @dataclass(frozen=True)
-class Found:
+class StartState:
     """What there is before the work begins."""
 
     target: Run
@@ -29,24 +29,24 @@ class Found:
     """Steps of the run that is to be replaced."""
 
 
-def look(work: Work, config: EmbedConfig, inputs: str, shared: bool) -> Found:
+def start_state(work: Work, config: EmbedConfig, inputs: str, shared: bool) -> StartState:
     """Whether there is something to be done, where, and whether that is allowed."""
     target, before = work.at, before_in(work.at, config.replace, inputs)
     if shared and before is not None and before.is_done("embed", inputs):
         # Whoever comes after the last of many has nothing to replace.
-        return Found(target, before, False, before)
+        return StartState(target, before, False, before)
     beside = config.replace and before is not None and before.is_done("embed")
     earlier = tuple(before.steps) if beside and before is not None else ()
     if beside:  # people read it: it stays until the new one is finished
         target = work.anew()
         before = before_in(target, config.replace, inputs)
     if before is not None and before.is_done("embed", inputs) and (beside or not config.replace):
-        return Found(target, before, False, before, earlier)
+        return StartState(target, before, False, before, earlier)
     step = before.steps.get("embed") if before is not None else None
     going_on = step is not None and step.state != "done" and step.fingerprint == inputs
     if before is not None and not going_on and not config.replace:
         raise other_inputs(before, target.name)
-    return Found(target, before, going_on, None, earlier)
+    return StartState(target, before, going_on, None, earlier)
 
 
 def before_in(target: Run, replacing: bool, inputs: str) -> Manifest | None:

@@ -1,4 +1,4 @@
-"""Listens to an engine: begins the run when a model is loaded, shows how far it is, and finishes it."""
+"""One start of ``embed``: begins the run once a model is loaded, shows how far the engine is, and finishes it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from core.versions import versions
 from precompute.job.progress import Meter
 from precompute.job.step import now
 from precompute.steps.embed.config import EmbedConfig, EmbedResult, options_of
-from precompute.steps.embed.existing import Found, before_in
+from precompute.steps.embed.existing import StartState, before_in
 from precompute.steps.embed.finishing import done_by_another, finish, missing
-from precompute.steps.embed.part_spec import Batch, Event, PartDone
-from precompute.steps.embed.reading import Reader
+from precompute.steps.embed.part_spec import BatchDone, Event, PartDone
+from precompute.steps.embed.reading import CorpusReader
 from precompute.steps.embed.staging import is_made, read_record
 
 
@@ -34,14 +34,14 @@ def _begun(config: EmbedConfig, info: ModelInfo, label: str, corpus: str, inputs
     )
 
 
-class Job:
+class EmbedJob:
     """One start of the step, from the first event to the finished run."""
 
     def __init__(
         self,
         config: EmbedConfig,
-        found: Found,
-        reader: Reader,
+        found: StartState,
+        reader: CorpusReader,
         label: str,
         corpus: str,
         meter: Meter,
@@ -52,7 +52,7 @@ class Job:
         self._going_on, self._before = found.going_on, found.before
         self._manifest: Manifest | None = None
         self._kept = 0
-        self._told: dict[int, int] = {}
+        self._documents_done: dict[int, int] = {}
         """Of the parts that are being made, the documents that count as done; one made anew counts once."""
         self._fraction: float | None = 0.0
         self._began = time.monotonic()
@@ -66,10 +66,9 @@ class Job:
             self._manifest, self._kept = self._before, self._reader.read.parts
         return self._reader.read is not None
 
-    def tell(self, event: Event) -> None:
-        if isinstance(event, ModelInfo):
-            self._begin(event)
-        elif isinstance(event, Batch):
+    def on_event(self, event: Event) -> None:
+        """Shows how far the engine is."""
+        if isinstance(event, BatchDone):
             self._advance(event.part, event.done, event.of, event.tokens)
         elif isinstance(event, PartDone):
             self._end(event)
@@ -100,7 +99,8 @@ class Job:
             return EmbedResult(self._manifest, False, self._kept, left=left)
         return self._finish()
 
-    def _begin(self, info: ModelInfo) -> None:
+    def begin(self, info: ModelInfo) -> None:
+        """The model is loaded: begins the run, in place of one that is to be replaced."""
         self._meter.restart()
         self._began = time.monotonic()
         self._manifest = _begun(self._config, info, self._label, self._corpus, self._reader.inputs)
@@ -133,13 +133,13 @@ class Job:
             self._add(part.part, 1.0)
             self._meter.skip(part.documents, self._fraction, f"part {part.part + 1} was there already")
         else:
-            batches = part.part in self._told
+            batches = part.part in self._documents_done
             self._advance(part.part, part.documents, part.documents, 0 if batches else part.tokens)
-            self._told.pop(part.part)
+            self._documents_done.pop(part.part)
 
     def _advance(self, part: int, done: int, of: int, tokens: int) -> None:
-        before = self._told.get(part, 0)
-        self._told[part] = max(before, done)
+        before = self._documents_done.get(part, 0)
+        self._documents_done[part] = max(before, done)
         if done > before:
             self._add(part, (done - before) / of)
             self._meter.work(done - before, tokens, self._fraction)
