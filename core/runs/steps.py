@@ -42,7 +42,6 @@ STEPS: dict[str, StepFacts] = {
             "redundancy",
             "groups",
             "control",
-            "topic_similarity",
         ),
         files=("topics.parquet", "similarity/", "analysis/original_topics.parquet"),
         all_vectors=True,
@@ -53,7 +52,6 @@ STEPS: dict[str, StepFacts] = {
         "measurements of retrieval",
         tables=(
             "retrieval",
-            "retrieval_by_query",
             "importance",
             "pruning",
             "pruned",

@@ -100,7 +100,6 @@ LAYOUTS: dict[str, Layout] = {
     "redundancy": Layout(("head", "other"), lambda sizes: sizes.heads**2),
     "groups": Layout((), lambda sizes: 1, exact=False, known=("within", "between", "p")),
     "control": Layout(("measure",), lambda sizes: 50, exact=False),
-    "topic_similarity": Layout(("topic", "other"), lambda sizes: sizes.topics**2, known=("cosine",)),
     "attention": Layout(("head",), lambda sizes: sizes.heads, per="layer"),
     "attention_patterns": Layout(("head", "offset"), lambda sizes: sizes.heads * len(OFFSETS), per="layer"),
     "maps": Layout(("head",), lambda sizes: 1 + sizes.heads, exact=False, known=("kl", "kept", "kept_by_chance")),
@@ -109,7 +108,6 @@ LAYOUTS: dict[str, Layout] = {
         lambda sizes: len(TASKS) * len(_WAYS) * len(METRICS) * DEPTH,
         exact=False,
     ),
-    "retrieval_by_query": Layout(("task", "way", "query"), lambda sizes: len(TASKS) * len(_WAYS) * MOST, exact=False),
     "importance": Layout(
         ("task", "way", "head"),
         lambda sizes: len(TASKS) * len(WAYS) * sizes.heads,

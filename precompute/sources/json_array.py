@@ -105,4 +105,4 @@ def _is_utf8(text: str) -> bool:
 
 
 def _broken(where: str, problem: str) -> Mistake:
-    return Mistake(f"{where} is not valid JSON ({problem}). Mend the file, or write it as JSON lines.")
+    return Mistake(f"{where} is not valid JSON ({problem}). Fix the file, or convert it to JSON lines.")

@@ -324,7 +324,7 @@ SOURCES = {
     "UTF-8": ("latin.jsonl line 2 is not valid UTF-8", "--skip-bad"),
     "short": ("No document is left of short.jsonl: 2 read, 2 shorter than 1 characters", "--min-chars"),
     "no object": ("no-object.jsonl line 2 is JSON but no object",),
-    "no string": ("no-string.jsonl line 2 has a 'text' that is no string",),
+    "no string": ("no-string.jsonl line 2 has a 'text' of type",),
 }
 
 
@@ -364,8 +364,8 @@ def test_a_broken_line_is_skipped_and_counted(
     [
         (("--layer", "99"), "Layer 99 does not exist (this model has layers 1–2)"),
         (("--layer", "0"), "Layer 0 does not exist"),
-        (("--part-size", "0"), "--part-size 0 makes no sense"),
-        (("--part-size", "-3"), "--part-size -3 makes no sense"),
+        (("--part-size", "0"), "--part-size must be at least 1, not 0"),
+        (("--part-size", "-3"), "--part-size must be at least 1, not -3"),
         (("--limit", "0"), "--limit 0 keeps no document"),
         (("--sample", "-1"), "--sample -1 keeps no document"),
         (("--max-tokens", "2"), "--max-tokens 2 leaves no room for text"),

@@ -443,8 +443,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "method": ({"method": "umap"}, "There is no map method 'umap'. Choose one of"),
     "metric": ({"metric": "manhattan"}, "There is no metric 'manhattan'. Choose one of"),
     "iterations": ({"iterations": 29}, "--iterations 29 is too few"),
-    "limit": ({"limit": 3}, "--point-limit 3 makes no sense"),
-    "threads": ({"threads": 0}, "--threads 0 makes no sense"),
+    "limit": ({"limit": 3}, "--point-limit must be at least 4, not 3"),
+    "threads": ({"threads": 0}, "--threads must be at least 1, not 0"),
 }
 
 

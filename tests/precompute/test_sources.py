@@ -151,7 +151,7 @@ def test_a_byte_order_mark_is_accepted(tmp_path: Path) -> None:
 def test_a_bad_line_is_told_with_its_number_and_the_next_ones_are_read(tmp_path: Path, line: bytes, said: str) -> None:
     name = write(tmp_path / "corpus.jsonl", lines(A) + line + b"\n" + lines(B))
     assert read_bad(name) == ([A, B], [said])
-    assert mistake(name) == f"{said} Mend it, or pass --skip-bad to leave such lines out."
+    assert mistake(name) == f"{said} Fix it, or pass --skip-bad to leave such records out."
 
 
 @pytest.mark.parametrize("line", [b'{"text": ' + b"9" * 5000 + b"}", b"[" * 100_000])

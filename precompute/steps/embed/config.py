@@ -69,7 +69,7 @@ def check(config: EmbedConfig) -> None:
         ("--num-gpus", config.resources.num_gpus, 0),
     ):
         if value is not None and value < least:
-            raise Mistake(f"{name} {value} makes no sense. Give {least} or more.")
+            raise Mistake(f"{name} must be at least {least}, not {value}.")
 
 
 def inputs_of(config: EmbedConfig, source: str, revision: str) -> str:

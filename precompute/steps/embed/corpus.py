@@ -131,7 +131,7 @@ class _Pass:
             self.tally["short"] += 1
             return None
         if not isinstance(value, str):
-            self._bad(f"{row.where} has a {column!r} that is no string but {type(value).__name__}.")
+            self._bad(f"{row.where} has a {column!r} of type {type(value).__name__}, not a string.")
             return None
         return clean(value)
 
@@ -216,8 +216,8 @@ class Corpus:
             return
         filters = self.filters
         reasons = {
-            "bad": ("bad", "mend the bad records"),
-            "short": (f"shorter than {filters.min_chars} characters", "loosen --min-chars"),
+            "bad": ("bad", "fix the bad records"),
+            "short": (f"shorter than {filters.min_chars} characters", "lower --min-chars"),
             "duplicate": ("duplicates", "pass --keep-duplicates"),
         }
         removed = {name: reason for name, reason in reasons.items() if tally[name]}

@@ -69,7 +69,7 @@ def _refuse(left_out: list[Failed], read: Read, max_failures: int) -> None:
         return
     first = f"number {left_out[0].place + 1:,}, '{left_out[0].id[:80]}' ({left_out[0].reason})"
     if len(left_out) == read.documents:
-        raise Mistake(f"No document could be embedded, the first: {first}. Mend the corpus, or try another --dtype.")
+        raise Mistake(f"No document could be embedded. The first: {first}. Fix the corpus, or try another --dtype.")
     if len(left_out) > max_failures:
         count = f"{len(left_out):,} documents" if len(left_out) > 1 else "1 document"
         raise Mistake(

@@ -103,4 +103,4 @@ def _columns(source: LocalSource, first: Row) -> dict[str, str]:
 
 
 def _refuse(sentence: str) -> None:
-    raise Mistake(f"{sentence} Mend it, and start again.")
+    raise Mistake(f"{sentence} Fix the file and start again.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -15,10 +15,8 @@ from core.maps.place import Placer
 from core.maps.quality import kept_neighbours
 from core.maps.tsne import MapConfig, check_perplexity, fit
 from core.runs.run import Run, digest_of, write_table
+from precompute.job.progress import OnProgress
 from precompute.steps.project.config import ProjectConfig
-
-Tell = Callable[[float, str], None]
-"""Told the fraction of the map that is done, and with what."""
 
 
 @dataclass(frozen=True)
@@ -47,36 +45,42 @@ class MapMaker:
     heads: int
     docs: int
 
-    def make(self, stage: int, head: int, chosen: np.ndarray, path: Path, digest: str, tell: Tell) -> Made:
+    def make(self, stage: int, head: int, chosen: np.ndarray, path: Path, digest: str, on_progress: OnProgress) -> Made:
         """The map of one head, or of all together (0), with the documents of ``chosen`` fitted; kept at ``path``.
 
         What an earlier, interrupted start has kept there is not made again.
         """
         if digest_of(path) == digest:
             return _unstaged(path)
-        made = self._fit(stage, head, chosen, tell)
+        made = self._fit(stage, head, chosen, on_progress)
         write_table(path, _staged(made), digest)
         return made
 
-    def _fit(self, stage: int, head: int, chosen: np.ndarray, tell: Tell) -> Made:
-        tell(0, "nearest neighbours")
+    def _fit(self, stage: int, head: int, chosen: np.ndarray, on_progress: OnProgress) -> Made:
+        on_progress(0, "nearest neighbours")
         parts = [rows[np.isin(docs, chosen)] for docs, rows in self.rows(stage, head)]
         vectors = np.concatenate([part.reshape(-1, part.shape[-1]) for part in parts])
         perplexity = check_perplexity(self.config.perplexity, len(vectors))
         config = MapConfig(perplexity, self.config.iterations, self.config.seed, self.config.cores(len(vectors)))
 
         def on_iteration(done: int, kl: float) -> None:
-            tell(0.9 * done / config.iterations, f"iteration {done} of {config.iterations}, KL {kl:.3f}")
+            on_progress(0.9 * done / config.iterations, f"iteration {done} of {config.iterations}, KL {kl:.3f}")
 
         fitted = fit(self.config.method, vectors, config, on_iteration)
         kept = kept_neighbours(vectors, fitted.coordinates, config.seed, config.threads)
         places = fitted.coordinates
         if len(chosen) < self.docs:
-            places = self._with_placed(stage, head, chosen, vectors, places, tell)
+            places = self._with_placed(stage, head, chosen, vectors, places, on_progress)
         return Made(places, Verdict(fitted.kl, kept, perplexity, len(vectors)))
 
     def _with_placed(
-        self, stage: int, head: int, chosen: np.ndarray, vectors: np.ndarray, fitted: np.ndarray, tell: Tell
+        self,
+        stage: int,
+        head: int,
+        chosen: np.ndarray,
+        vectors: np.ndarray,
+        fitted: np.ndarray,
+        on_progress: OnProgress,
     ) -> np.ndarray:
         """All points: those that were fitted, and the others placed among them, a part at a time."""
         placer = Placer.of(vectors, fitted, self.config.cores(len(vectors)))
@@ -86,7 +90,7 @@ class MapMaker:
         for docs, rows in self.rows(stage, head):
             rest = ~np.isin(docs, chosen)
             places[docs[rest]] = placer.place(rows[rest].reshape(-1, rows.shape[-1])).reshape(-1, each, 2)
-            tell(0.9 + 0.1 * (docs[-1] + 1) / self.docs, "placing the documents beyond the sample")
+            on_progress(0.9 + 0.1 * (docs[-1] + 1) / self.docs, "placing the documents beyond the sample")
         return places.reshape(-1, 2)
 
     def rows(self, stage: int, head: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:

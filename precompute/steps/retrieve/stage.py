@@ -31,11 +31,12 @@ from core.retrieval.votes import Say
 from core.runs.manifest import Manifest
 from core.runs.results import read_topics
 from core.runs.run import Run
+from precompute.job.progress import OnProgress
 from precompute.job.step import Rows
 from precompute.steps.retrieve.queries import query_vectors
 from precompute.steps.retrieve.tables import add_pruned, add_ways, add_weights
 
-Told = Callable[[float, str], None]
+OnProgress = Callable[[float, str], None]
 _SHARES = (0.25, 0.35, 0.9, 1.0)
 """Of a task's time: until the heads have looked, the ways are compared, heads are let go, weights are learned."""
 
@@ -63,7 +64,7 @@ class _Searched:
 
 
 def study_stage(
-    run: Run, manifest: Manifest, stage: int, given: StageTasks, queries: pa.Table | None, told: Told
+    run: Run, manifest: Manifest, stage: int, given: StageTasks, queries: pa.Table | None, on_stage: OnProgress
 ) -> dict[str, Rows]:
     """The rows of all tables at one stage."""
     tables: dict[str, Rows] = {}
@@ -72,14 +73,14 @@ def study_stage(
     scales = Scales(say.weight, say.activation)
     for number, (task, found) in enumerate(_posed(run, manifest, stage, given, queries)):
 
-        def tell(fraction: float, message: str, number: int = number, task: str = task) -> None:
-            told((number + fraction) / len(given.tasks), f"{TASKS[task].title}: {message}")
+        def on_progress(fraction: float, message: str, number: int = number, task: str = task) -> None:
+            on_stage((number + fraction) / len(given.tasks), f"{TASKS[task].title}: {message}")
 
         fitting = queries_that_fit(len(found.posed.own), found.index.docs, heads)
         chosen = np.sort(np.random.default_rng(given.seed).permutation(len(found.posed.own))[:fitting])
         posed = found.posed.some(chosen)
-        asked = ask(found.index, posed, found.topics, lambda share: tell(_SHARES[0] * share, "every head looks"))
-        _study(tables, stage, task, chosen, posed, asked, scales, given, tell)
+        asked = ask(found.index, posed, found.topics, lambda share: on_progress(_SHARES[0] * share, "every head looks"))
+        _study(tables, stage, task, asked, scales, given, on_progress)
     return tables
 
 
@@ -87,18 +88,20 @@ def _study(
     tables: dict[str, Rows],
     stage: int,
     task: str,
-    numbers: np.ndarray,
-    posed: Posed,
     asked: Asked,
     scales: Scales,
     given: StageTasks,
-    tell: Told,
+    on_progress: OnProgress,
 ) -> None:
     looked, compared, pruned, _ = _SHARES
     found = compare_ways(
-        asked, scales, stage, lambda share, message: tell(looked + (compared - looked) * share, message), given.seed
+        asked,
+        scales,
+        stage,
+        lambda share, message: on_progress(looked + (compared - looked) * share, message),
+        given.seed,
     )
-    add_ways(tables, stage, task, found, numbers, posed.aspects)
+    add_ways(tables, stage, task, found)
     if len(asked.seen) < FEWEST:
         return
     metric, places = TASKS[task].metric, TASKS[task].places
@@ -110,13 +113,13 @@ def _study(
             scales,
             metric,
             places,
-            lambda share, message, number=number: tell(  # type: ignore[misc]
+            lambda share, message, number=number: on_progress(  # type: ignore[misc]
                 compared + (pruned - compared) * (number + share) / len(ways), message
             ),
             given.seed,
         )
         add_pruned(tables, stage, task, way, metric, places, made, scales, len(asked.seen))
-    tell(pruned, "learning weights")
+    on_progress(pruned, "learning weights")
     add_weights(tables, stage, task, weigh(asked, scales, metric, places, given.seed))
 
 

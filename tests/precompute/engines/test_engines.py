@@ -155,9 +155,9 @@ def test_what_kills_everybody_ends_the_work(at: int | None, sentence: str) -> No
     ("change", "sentence"),
     [
         ({"engine": "spark"}, "There is no engine 'spark'. Choose one of local, ranks, ray."),
-        ({"resources": Resources(workers=0)}, "--workers 0 makes no sense. Give 1 or more."),
-        ({"resources": Resources(num_gpus=-1)}, "--num-gpus -1 makes no sense. Give 0 or more."),
-        ({"max_failures": -1}, "--max-failures -1 makes no sense. Give 0 or more."),
+        ({"resources": Resources(workers=0)}, "--workers must be at least 1, not 0."),
+        ({"resources": Resources(num_gpus=-1)}, "--num-gpus must be at least 0, not -1."),
+        ({"max_failures": -1}, "--max-failures must be at least 0, not -1."),
     ],
 )
 def test_refused(config: EmbedConfig, change: dict[str, Any], sentence: str) -> None:
