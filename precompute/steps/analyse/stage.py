@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from core.analysis.auc import Histograms
 from core.analysis.probe import SPLITS, Samples, probe
 from core.analysis.redundancy import Moments
-from core.analysis.similarity import own, pooled, refuse_not_finite, similarity
+from core.analysis.similarity import head_norms, own, pooled, refuse_not_finite, similarity
 from core.analysis.topic_match import Mismatches, mismatches, ranks
 from core.model.shape import ModelShape
 from core.model.slices import HEADS, SLICINGS, cut
@@ -21,6 +21,7 @@ from core.runs.run import Run
 from core.runs.schema import DIGEST, similarity_schema
 from precompute.job.progress import OnProgress
 from precompute.job.step import Rows
+from precompute.job.vectors import StageVectors
 from precompute.steps.analyse import tables
 
 _CHUNK = 1_000
@@ -70,8 +71,9 @@ class StageSums:
 def analyse_stage(run: Run, inputs: StageInputs, on_progress: OnProgress) -> dict[str, Rows]:
     """The rows of every table of one stage; its similarities are written on the way."""
     samples = inputs.samples
-    mean = _mean(run, inputs, on_progress)
-    sums = _collect(run, inputs, mean, on_progress)
+    vectors = StageVectors(run, inputs.stage)
+    mean = _mean(run, vectors, inputs, on_progress)
+    sums = _collect(run, vectors, inputs, mean, on_progress)
     on_progress(0.5, "head × head redundancy")
     found = {
         **tables.redundancy(inputs.stage, sums.moments.redundancy(), inputs.shape, inputs.seed),
@@ -121,26 +123,28 @@ def analyse_stage(run: Run, inputs: StageInputs, on_progress: OnProgress) -> dic
     }
 
 
-def _chunks(run: Run, stage: int) -> Iterator[tuple[int, np.ndarray]]:
+def _chunks(vectors: StageVectors) -> Iterator[tuple[int, np.ndarray]]:
     """``(first document, rows[doc, width])`` in float32."""
     first = 0
-    for part in run.vectors(stage):
+    for part in vectors:
         for start in range(0, len(part), _CHUNK):
             yield first + start, part[start : start + _CHUNK].astype(np.float32)
         first += len(part)
 
 
-def _mean(run: Run, inputs: StageInputs, on_progress: OnProgress) -> np.ndarray:
+def _mean(run: Run, vectors: StageVectors, inputs: StageInputs, on_progress: OnProgress) -> np.ndarray:
     """Over all documents, ``[width]``; refuses vectors that are not finite."""
     total, docs = np.zeros(inputs.topic_vectors.shape[1]), len(inputs.labels)
-    for first, rows in _chunks(run, inputs.stage):
+    for first, rows in _chunks(vectors):
         refuse_not_finite(rows, inputs.shape.heads, inputs.stage, first, run.rebuild)
         total += rows.sum(axis=0, dtype=np.float64)
         on_progress(0.1 * (first + len(rows)) / docs, "checking the vectors")
     return total / docs
 
 
-def _collect(run: Run, inputs: StageInputs, mean: np.ndarray, on_progress: OnProgress) -> StageSums:
+def _collect(
+    run: Run, vectors: StageVectors, inputs: StageInputs, mean: np.ndarray, on_progress: OnProgress
+) -> StageSums:
     heads, topics, samples = inputs.shape.heads, len(inputs.topics), inputs.samples
     dim = inputs.topic_vectors.shape[1] // heads
     sums = StageSums(
@@ -166,12 +170,11 @@ def _collect(run: Run, inputs: StageInputs, mean: np.ndarray, on_progress: OnPro
             write_page_checksum=True,
         ) as writer,
     ):
-        for first, rows in _chunks(run, inputs.stage):
+        for first, rows in _chunks(vectors):
             docs = np.arange(first, first + len(rows), dtype=np.int32)
             labels = inputs.labels[first : first + len(rows)]
             sums.moments.add(rows, first)
-            norms = np.linalg.norm(rows.reshape(len(rows), heads, dim).astype(np.float64), axis=2)
-            norms = np.concatenate([np.sqrt((norms**2).sum(axis=1, keepdims=True)), norms], axis=1)
+            norms = head_norms(rows.reshape(len(rows), heads, dim))
             sums.activation[:] += norms.sum(axis=0), (norms**2).sum(axis=0)
             for slicing in SLICINGS:
                 values = _slice(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ from core.maps.quality import kept_neighbours
 from core.maps.tsne import MapConfig, check_perplexity, fit
 from core.runs.run import Run, digest_of, write_table
 from precompute.job.progress import OnProgress
+from precompute.job.vectors import StageVectors
 from precompute.steps.project.config import ProjectConfig
 
 
@@ -44,6 +45,8 @@ class MapMaker:
     config: ProjectConfig
     heads: int
     docs: int
+    _vectors: dict[int, StageVectors] = field(default_factory=dict)
+    _norms: dict[int, np.ndarray] = field(default_factory=dict)
 
     def make(self, stage: int, head: int, chosen: np.ndarray, path: Path, digest: str, on_progress: OnProgress) -> Made:
         """The map of one head, or of all together (0), with the documents of ``chosen`` fitted; kept at ``path``.
@@ -95,19 +98,31 @@ class MapMaker:
 
     def rows(self, stage: int, head: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """``docs[doc]`` and ``[doc, head, dim]`` (one head, or all), a part at a time, as the metric wants them."""
-        first = 0
-        for part in self.target.vectors(stage):
+        first, norms = 0, []
+        for part in self._of(stage):
             refuse_not_finite(part, self.heads, stage, first, self.target.rebuild)
             rows = part.astype(np.float32).reshape(len(part), self.heads, -1)
+            if stage not in self._norms:
+                norms.append(np.linalg.norm(rows, axis=2))
             rows = rows[:, head - 1 : head] if head else rows
             yield np.arange(first, first + len(part)), unit(rows) if self.config.metric == "cosine" else rows
             first += len(part)
+        if stage not in self._norms:
+            self._norms[stage] = np.concatenate(norms)
 
     def activations(self, stage: int) -> np.ndarray:
         """``[doc, head]``: the norms of the head vectors as they are."""
-        shape = (-1, self.heads, self.target.manifest().shape.width(stage) // self.heads)
-        parts = (part.astype(np.float32).reshape(shape) for part in self.target.vectors(stage))
-        return np.concatenate([np.linalg.norm(part, axis=2) for part in parts])
+        if stage not in self._norms:  # the maps of this stage were there from before
+            for _ in self.rows(stage, 0):
+                pass
+        return self._norms[stage]
+
+    def _of(self, stage: int) -> StageVectors:
+        if stage not in self._vectors:
+            self._vectors.clear()  # one stage at a time
+            self._norms.clear()
+            self._vectors[stage] = StageVectors(self.target, stage)
+        return self._vectors[stage]
 
 
 def _staged(made: Made) -> pa.Table:
