@@ -20,7 +20,7 @@ STOPS = {
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadAnswer:
     topic: str
     confidence: float | None
     """0 to 1; None where the answer had none that makes sense, which the topic does not suffer from."""
@@ -34,7 +34,7 @@ class Problem:
 
 def read(
     text: str | None, topics: Sequence[str], refusal: str | None = None, finish: str | None = None
-) -> Reading | Problem:
+) -> ReadAnswer | Problem:
     """One answer. ``finish`` is the protocol's finish_reason.
 
     Servers without schema support answer in a code fence, think aloud first, or spell a topic in their own way; nothing
@@ -54,7 +54,7 @@ def read(
     topic = _matched(found["topic"], topics)
     if topic is None:
         return Problem(f"the answer is no topic of the list: {found['topic']}")
-    return Reading(topic, _confidence(found.get("confidence")))
+    return ReadAnswer(topic, _confidence(found.get("confidence")))
 
 
 def _parsed(text: str) -> Any:

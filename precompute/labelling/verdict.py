@@ -8,7 +8,7 @@ from precompute.labelling.answers import Answer
 from precompute.labelling.client import Reply
 from precompute.labelling.config import AskConfig
 from precompute.labelling.prices import cost
-from precompute.labelling.reading import Reading, read
+from precompute.labelling.reading import ReadAnswer, read
 from precompute.labelling.request import longest
 from precompute.labelling.secret import Secret
 
@@ -18,7 +18,7 @@ CHANCES = 2
 
 
 @dataclass(frozen=True)
-class Verdict:
+class JudgedReply:
     answer: Answer
     """Its tokens and cost are those of this reply alone."""
     final: bool
@@ -27,7 +27,7 @@ class Verdict:
 
 def verdict(
     reply: Reply, config: AskConfig, secret: Secret, prompt_tokens: int, paid_before: int, batch: bool = False
-) -> Verdict:
+) -> JudgedReply:
     """``paid_before``: answers for the same document, all of them bad. ``prompt_tokens``: an estimate, which counts
     where a server does not say what it used."""
     found = read(reply.text, config.topics, reply.refusal, reply.finish)
@@ -35,10 +35,10 @@ def verdict(
     completion = longest(config) if reply.completion_tokens is None else reply.completion_tokens
     model = secret.clean(reply.model or config.model, most=100)
     dollars = cost(config.model, prompt, completion, batch, config.base_url)
-    if isinstance(found, Reading):
-        return Verdict(Answer(found.topic, found.confidence, None, model, prompt, completion, dollars), True)
+    if isinstance(found, ReadAnswer):
+        return JudgedReply(Answer(found.topic, found.confidence, None, model, prompt, completion, dollars), True)
     reason = secret.clean(found.reason)
-    return Verdict(Answer(None, None, reason, model, prompt, completion, dollars), paid_before + 1 >= CHANCES)
+    return JudgedReply(Answer(None, None, reason, model, prompt, completion, dollars), paid_before + 1 >= CHANCES)
 
 
 def unlabellable(reason: str, config: AskConfig) -> Answer:

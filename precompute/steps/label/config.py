@@ -60,7 +60,7 @@ class LabelConfig:
 
 
 @dataclass(frozen=True)
-class Job:
+class LabelJob:
     """What a source of labels works with."""
 
     run: Run
@@ -76,7 +76,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Made:
+class SourceLabels:
     """A source's labels for all documents, in order."""
 
     table: pa.Table

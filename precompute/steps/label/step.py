@@ -21,8 +21,8 @@ from precompute.job.fingerprint import fingerprint
 from precompute.job.progress import Meter, Progress, Quiet
 from precompute.job.step import StepRecord, embedded, outdated, refuse_missing, up_to_date
 from precompute.job.work import Work, working_on
-from precompute.steps.label.config import Job, LabelConfig, Made
-from precompute.steps.label.sources import SOURCES, Source, own_labels
+from precompute.steps.label.config import LabelConfig, LabelJob, SourceLabels
+from precompute.steps.label.sources import SOURCES, LabelSource, own_labels
 
 ALGORITHM = 1
 """Raised whenever the same inputs give other labels."""
@@ -50,7 +50,7 @@ def run(config: LabelConfig, progress: Progress | None = None, work: Work | None
         if name not in SOURCES:
             raise Mistake(f"There is no source of labels '{name}'. Choose one of {listed(SOURCES)}.")
         source = SOURCES[name]
-        job = Job(target, config, manifest, _topics(config, target, source), Meter("label", progress))
+        job = LabelJob(target, config, manifest, _topics(config, target, source), Meter("label", progress))
         inputs = fingerprint(
             {
                 "algorithm": ALGORITHM,
@@ -84,7 +84,7 @@ def _default(manifest: Manifest) -> str | None:
     return None
 
 
-def _topics(config: LabelConfig, target: Run, source: Source) -> tuple[str, ...]:
+def _topics(config: LabelConfig, target: Run, source: LabelSource) -> tuple[str, ...]:
     if source.chooses:
         if config.topics == AUTO:
             return merged()
@@ -93,7 +93,7 @@ def _topics(config: LabelConfig, target: Run, source: Source) -> tuple[str, ...]
     return choose_topics(config.topics, ()) if source.checks and config.topics not in (AUTO, LABELS) else ()
 
 
-def _activate(job: Job, name: str, inputs: str, made: Made) -> LabelResult:
+def _activate(job: LabelJob, name: str, inputs: str, made: SourceLabels) -> LabelResult:
     """Keeps the labels as the source's, and puts them into documents.parquet."""
     target, table, manifest = job.run, made.table, job.run.manifest()
     _check(job, name, table)
@@ -117,7 +117,7 @@ def _activate(job: Job, name: str, inputs: str, made: Made) -> LabelResult:
     )
 
 
-def _check(job: Job, name: str, table: pa.Table) -> None:
+def _check(job: LabelJob, name: str, table: pa.Table) -> None:
     if len(table) != job.documents:
         raise Mistake(
             f"The labels of '{name}' are of {len(table):,} documents, and the run has {job.documents:,}. Rebuild them "

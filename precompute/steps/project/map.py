@@ -21,7 +21,7 @@ from precompute.steps.project.config import ProjectConfig
 
 
 @dataclass(frozen=True)
-class Verdict:
+class MapQuality:
     """What is to be said of a map."""
 
     kl: float
@@ -32,11 +32,11 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Made:
+class FittedMap:
     """``coordinates[point, 2]``, points in order of document, then head; not turned yet."""
 
     coordinates: np.ndarray
-    verdict: Verdict
+    quality: MapQuality
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,9 @@ class MapMaker:
     _vectors: dict[int, StageVectors] = field(default_factory=dict)
     _norms: dict[int, np.ndarray] = field(default_factory=dict)
 
-    def make(self, stage: int, head: int, chosen: np.ndarray, path: Path, digest: str, on_progress: OnProgress) -> Made:
+    def make(
+        self, stage: int, head: int, chosen: np.ndarray, path: Path, digest: str, on_progress: OnProgress
+    ) -> FittedMap:
         """The map of one head, or of all together (0), with the documents of ``chosen`` fitted; kept at ``path``.
 
         What an earlier, interrupted start has kept there is not made again.
@@ -59,7 +61,7 @@ class MapMaker:
         write_table(path, _staged(made), digest)
         return made
 
-    def _fit(self, stage: int, head: int, chosen: np.ndarray, on_progress: OnProgress) -> Made:
+    def _fit(self, stage: int, head: int, chosen: np.ndarray, on_progress: OnProgress) -> FittedMap:
         on_progress(0, "nearest neighbours")
         parts = [rows[np.isin(docs, chosen)] for docs, rows in self.rows(stage, head)]
         vectors = np.concatenate([part.reshape(-1, part.shape[-1]) for part in parts])
@@ -74,7 +76,7 @@ class MapMaker:
         places = fitted.coordinates
         if len(chosen) < self.docs:
             places = self._with_placed(stage, head, chosen, vectors, places, on_progress)
-        return Made(places, Verdict(fitted.kl, kept, perplexity, len(vectors)))
+        return FittedMap(places, MapQuality(fitted.kl, kept, perplexity, len(vectors)))
 
     def _with_placed(
         self,
@@ -125,14 +127,14 @@ class MapMaker:
         return self._vectors[stage]
 
 
-def _staged(made: Made) -> pa.Table:
+def _staged(made: FittedMap) -> pa.Table:
     columns = {"x": made.coordinates[:, 0], "y": made.coordinates[:, 1]}
-    for name, value in asdict(made.verdict).items():
+    for name, value in asdict(made.quality).items():
         columns[name] = np.full(len(made.coordinates), value)
     return pa.table(columns)
 
 
-def _unstaged(path: Path) -> Made:
+def _unstaged(path: Path) -> FittedMap:
     table = pq.read_table(path, page_checksum_verification=True)
     places = np.stack([table["x"].to_numpy(), table["y"].to_numpy()], axis=1)
-    return Made(places, Verdict(**{name: table[name][0].as_py() for name in Verdict.__dataclass_fields__}))
+    return FittedMap(places, MapQuality(**{name: table[name][0].as_py() for name in MapQuality.__dataclass_fields__}))

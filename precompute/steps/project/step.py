@@ -17,7 +17,7 @@ from precompute.job.progress import Progress
 from precompute.job.step import Plan, Rows, StepResult, StepRun, add, run_step
 from precompute.job.work import Work
 from precompute.steps.project.config import ProjectConfig
-from precompute.steps.project.map import Made, MapMaker
+from precompute.steps.project.map import FittedMap, MapMaker
 from precompute.steps.project.write import write_map, write_preview
 
 
@@ -92,7 +92,7 @@ class _Projection:
             write_preview(self.step.run.preview_path, maps, self.labels, self.step.inputs)
         return len(chosen) * each
 
-    def _made(self, stage: int, head: int, chosen: np.ndarray) -> Made:
+    def _made(self, stage: int, head: int, chosen: np.ndarray) -> FittedMap:
         place = f"stage {stage}" + (f", head {head}" if head else "")
         path = self.step.staging / f"stage={stage}-head={head}.parquet"
 
@@ -103,7 +103,7 @@ class _Projection:
         self.done += 1
         return made
 
-    def _turned(self, stage: int, head: int, made: Made, before: np.ndarray | None) -> np.ndarray:
+    def _turned(self, stage: int, head: int, made: FittedMap, before: np.ndarray | None) -> np.ndarray:
         turned = turn_onto(made.coordinates, made.coordinates if before is None else before)
         add(
             self.judged,
@@ -112,8 +112,8 @@ class _Projection:
             points=len(made.coordinates),
             method=self.config.method,
             iterations=self.config.iterations,
-            **vars(made.verdict),
-            kept_by_chance=kept_by_chance(made.verdict.fitted),
+            **vars(made.quality),
+            kept_by_chance=kept_by_chance(made.quality.fitted),
             follows_before=None if before is None else turned.before,
             follows=None if before is None else turned.after,
         )
