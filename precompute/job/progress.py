@@ -92,7 +92,7 @@ class Lines:
         pass
 
 
-class Json:
+class JsonProgress:
     """A JSON object a line, for a program that reads along: the app's build button."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -117,7 +117,7 @@ PROGRESS: dict[str, Callable[[], Progress]] = {
     "auto": lambda: Bar(sys.stderr) if sys.stderr.isatty() else Lines(sys.stderr),
     "bar": lambda: Bar(sys.stderr),
     "lines": lambda: Lines(sys.stderr),
-    "json": lambda: Json(sys.stdout),
+    "json": lambda: JsonProgress(sys.stdout),
     "quiet": Quiet,
 }
 
