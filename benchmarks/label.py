@@ -44,6 +44,7 @@ def texts(count: int) -> Iterator[str]:
 
 def measure(url: str, documents: int, concurrency: int) -> dict[str, float]:
     """Asks about ``documents`` with an empty store, then with a full one."""
+    from precompute.labelling.answers import AnswerStore
     from precompute.labelling.ask import AskConfig, ask
 
     config = AskConfig(TOPICS, base_url=url, concurrency=concurrency)

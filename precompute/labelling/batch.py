@@ -18,8 +18,8 @@ from precompute.labelling.batch_records import ATTEMPTS, Batch, BatchRecords
 from precompute.labelling.config import AskConfig, Tally
 from precompute.labelling.counts import AskCounts, Purse
 from precompute.labelling.faults import about_the_document
+from precompute.labelling.reading import EMPTY, unlabellable, verdict
 from precompute.labelling.request import first_dialect, longest_prompt, question, simpler
-from precompute.labelling.verdict import EMPTY, unlabellable, verdict
 
 _TOGETHER = 500
 """Answers in one write: a batch's file can be fetched again, so that they need not be on the disk one by one."""

@@ -11,8 +11,8 @@ from precompute.labelling.answers import Answer, AnswerStore
 from precompute.labelling.client import Client, Unanswered, Unlabellable
 from precompute.labelling.config import AskConfig
 from precompute.labelling.counts import AskCounts, Purse
+from precompute.labelling.reading import EMPTY, unlabellable, verdict
 from precompute.labelling.request import AskedQuestion, question
-from precompute.labelling.verdict import EMPTY, unlabellable, verdict
 from precompute.labelling.writer import Writer
 
 GRACE = 3.0

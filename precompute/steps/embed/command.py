@@ -19,9 +19,8 @@ from precompute.engines import ENGINES, Resources
 from precompute.job.progress import clock
 from precompute.job.storage import Storage
 from precompute.options import DEVICE_HELP, SAMPLE, StepCommand, stages_counted
-from precompute.steps.embed.corpus import Filters
+from precompute.steps.embed.corpus import DUPLICATE_IDS, NUMBER, REFUSE, Filters
 from precompute.steps.embed.corpus_columns import Columns
-from precompute.steps.embed.corpus_ids import DUPLICATE_IDS, NUMBER, REFUSE
 from precompute.steps.embed.step import EmbedConfig, EmbedResult, run
 
 _COLUMNS = ("text", "id", "title", "url", "topic")

@@ -9,7 +9,7 @@ from core.runs.run import Run
 from precompute.engines import store_ranks
 from precompute.job.progress import Meter, Progress
 from precompute.steps.embed.config import EmbedConfig, EmbedResult, spec_of
-from precompute.steps.embed.existing import before_in, other_inputs
+from precompute.steps.embed.job import before_in, other_inputs
 from precompute.steps.embed.part_spec import Event, PartDone
 
 

@@ -14,9 +14,8 @@ from precompute.job.work import Work, working_on
 from precompute.sources import open_source
 from precompute.steps.embed.config import EmbedConfig, EmbedResult, check, inputs_of, spec_of
 from precompute.steps.embed.corpus import Corpus
-from precompute.steps.embed.existing import gone_since, start_state
 from precompute.steps.embed.follow import follow
-from precompute.steps.embed.job import EmbedJob
+from precompute.steps.embed.job import EmbedJob, gone_since, start_state
 from precompute.steps.embed.reading import CorpusReader
 
 __all__ = ["EmbedConfig", "EmbedResult", "run"]
