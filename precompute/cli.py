@@ -13,8 +13,9 @@ from typing import NoReturn
 
 from core.errors import Mistake, listed
 from core.runs import verify
+from core.runs.backend import trouble_at
 from core.runs.checksums import checksums
-from core.runs.run import Run, open_run, trouble_at
+from core.runs.run import Run, open_run
 from core.runs.steps import STEPS
 from core.settings import read_settings, unknown_settings
 from core.terminal import printable, printable_json

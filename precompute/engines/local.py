@@ -6,8 +6,8 @@ import selectors
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
 
-from core.cores import cores
 from core.errors import Mistake
+from core.machine import cores
 from precompute.engines.pool import WorkerDied, WorkerMessage, make_parts
 from precompute.engines.task import EmbedTask
 from precompute.job.child import Child

@@ -18,7 +18,8 @@ from core.runs.checksums import begun, checksums
 from core.runs.describe import sampled
 from core.runs.files import remove_leftovers
 from core.runs.manifest import Manifest, Step
-from core.runs.run import Run, digest_of, open_run, write_table
+from core.runs.parts import digest_of, write_table
+from core.runs.run import Run, open_run
 from core.runs.schema import ANALYSIS
 from core.runs.steps import STEPS, command
 from precompute.job.progress import Meter, OnProgress, Progress, Quiet

@@ -21,8 +21,9 @@ from core.errors import Mistake
 from core.model.same_model import run_model
 from core.model.shape import ModelShape
 from core.runs import verify
+from core.runs.parts import write_table
 from core.runs.results import read_analysis
-from core.runs.run import Run, write_table
+from core.runs.run import Run
 from core.runs.steps import STEPS
 from core.runs.table_checks import Sizes, check_rows
 from precompute.job.fingerprint import part_digest

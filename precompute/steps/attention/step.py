@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.maps.stratify import stratified
+from core.analysis.stratify import stratified
 from core.runs.manifest import Manifest
 from core.runs.run import Run
 from core.runs.steps import STEPS

@@ -8,8 +8,8 @@ from core.errors import Mistake, listed
 from core.model.batches import PADDING_SIDES
 from core.model.device import PRECISIONS
 from core.model.embedder import EmbedderConfig
-from core.model.pooling import POOLINGS
 from core.model.presets import DEFAULT_MODEL, PRESETS
+from core.model.shape import POOLINGS
 from core.model.stages import STAGES
 from core.runs.describe import sampled, stored
 from core.runs.run import Run

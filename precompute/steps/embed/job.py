@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.errors import Mistake
+from core.machine import versions
 from core.model.embedder import ModelInfo
 from core.runs.describe import stored
 from core.runs.files import remove_leftovers
-from core.runs.manifest import Manifest, Step, model_record
+from core.runs.manifest import Manifest, Step
 from core.runs.run import Run
-from core.versions import versions
 from precompute.job.progress import Meter
 from precompute.job.step import now
 from precompute.job.work import Work
@@ -89,7 +89,7 @@ def other_inputs(before: Manifest, name: str) -> Mistake:
 def _begun(config: EmbedConfig, info: ModelInfo, label: str, corpus: str, inputs: str) -> Manifest:
     """The manifest of a run at its beginning."""
     return Manifest(
-        model=model_record(info),
+        model=info.record(),
         vectors={
             "dtype": config.storage.dtype,
             "stages": list(config.storage.kept(info.shape)),

@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from core.analysis.labels import WORDS
+from core.runs.labels import LABEL_SOURCES
 from core.terminal import printable
 from precompute.job.progress import clock
 from precompute.options import StepCommand, add_again, add_topic_model, add_topics, topic_model
@@ -23,7 +23,7 @@ def _options(command: argparse.ArgumentParser) -> None:
     add_again(command)
     add_topics(command)
     group = command.add_argument_group("labels")
-    words = "; ".join(f"{name}: {word}" for name, word in WORDS.items())
+    words = "; ".join(f"{name}: {word}" for name, word in LABEL_SOURCES.items())
     group.add_argument(
         "--labels", choices=list(SOURCES), help=f"{words} (default: those the run has, at first its corpus's own)"
     )
@@ -97,7 +97,7 @@ def _summary(options: argparse.Namespace, result: LabelResult) -> str:
         return f"{options.run}: not labelled."
     counts, source = step.counts, step.options.get("source", "")
     total = counts["labelled"] + counts["unlabelled"]
-    labelled = f"{counts['labelled']:,} of {total:,} documents labelled by {source} ({WORDS.get(source, '')})"
+    labelled = f"{counts['labelled']:,} of {total:,} documents labelled by {source} ({LABEL_SOURCES.get(source, '')})"
     if result.skipped:
         return f"{options.run}: {labelled}. Nothing to do."
     return "\n".join([f"{options.run}: {labelled} in {clock(step.seconds)}.", *(f"  {note}" for note in result.notes)])

@@ -10,11 +10,15 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from core.analysis.labels import COLUMN, WORDS, all_compared, kept_labels
-from core.analysis.topics import AUTO, LABELS, choose_topics, merged
+from core.analysis.agreement import all_compared
+from core.analysis.topics import AUTO, choose_topics, merged
 from core.errors import Mistake, listed
+from core.runs.labels import COLUMN, LABEL_SOURCES
 from core.runs.manifest import Manifest
-from core.runs.run import Run, open_run, write_table
+from core.runs.parts import write_table
+from core.runs.results import all_labels, kept_labels
+from core.runs.run import Run, open_run
+from core.runs.schema import LABELS
 from core.runs.steps import made_from_labels
 from precompute.job.documents import has_labels, relabel
 from precompute.job.fingerprint import fingerprint
@@ -64,7 +68,7 @@ def run(config: LabelConfig, progress: Progress | None = None, work: Work | None
         if up_to_date(target, manifest, "label", inputs, [target.labels_path(name)]) and not anew:
             return LabelResult(manifest, skipped=True)
         if config.dry_run and not source.costs:
-            config.spending.announce(f"{job.documents:,} documents; {WORDS[name]}: costs nothing.")
+            config.spending.announce(f"{job.documents:,} documents; {LABEL_SOURCES[name]}: costs nothing.")
             return LabelResult(manifest, skipped=True)
         refuse_missing(target, manifest, "label")  # before anybody is paid: the figures could not be made again
         try:
@@ -137,4 +141,4 @@ def _unlabelled(target: Run, name: str) -> list[str]:
 
 def _beside(target: Run, name: str) -> list[str]:
     """How the source agrees with each other one that is kept; the same sentences as in the report."""
-    return [pair.sentence for pair in all_compared(target) if name in (pair.first, pair.second)]
+    return [pair.sentence for pair in all_compared(all_labels(target)) if name in (pair.first, pair.second)]

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from core.analysis.labels import COLUMN
 from core.analysis.layer_figures import layer_figures
 from core.analysis.layer_measures import DOCUMENTS
 from core.analysis.probe import LEAST_DOCS
 from core.analysis.topics import AUTO
 from core.errors import Mistake
+from core.runs.labels import COLUMN
 from core.runs.manifest import Manifest
 from core.runs.run import Run
 from core.runs.steps import STEPS

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from core.analysis.stratify import stratified
 from core.errors import Mistake
-from core.maps.alignment import turn_onto
-from core.maps.quality import kept_by_chance
-from core.maps.stratify import stratified
+from core.maps.quality import kept_by_chance, turn_onto
 from core.maps.tsne import check_perplexity
 from core.runs.files import remove_folder
+from core.runs.labels import own_codes
 from core.runs.manifest import Manifest
-from core.runs.results import own_codes
 from core.runs.run import Run
 from precompute.job.progress import Progress
 from precompute.job.step import Plan, Rows, StepResult, StepRun, add, run_step

@@ -14,8 +14,9 @@ from core.errors import Mistake
 from core.retrieval.queries import Query, read_queries
 from core.retrieval.tasks import QUERIES, QUERY_SET, SAME_TOPIC, TOPIC_MATCH
 from core.retrieval.ways import WAYS
+from core.runs.labels import labels_of
 from core.runs.manifest import Manifest
-from core.runs.results import labels_of, read_topics
+from core.runs.results import read_topics
 from core.runs.run import Run
 from core.runs.steps import STEPS, command
 from precompute.job.fingerprint import fingerprint

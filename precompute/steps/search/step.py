@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.errors import Mistake
+from core.runs.files import replacing
 from core.runs.manifest import Manifest
 from core.runs.run import Run
 from core.search import index as text_index
@@ -46,7 +47,8 @@ def run(config: SearchConfig, progress: Progress | None = None, work: Work | Non
 def _build(step: StepRun) -> StepResult:
     step.begin({})
     path = step.run.search_path
-    count = text_index.build(path, _documents(step.run, step.meter), step.inputs)
+    with replacing(path) as temporary:
+        count = text_index.build(temporary, _documents(step.run, step.meter), step.inputs)
     return step.finish({"documents": count, "bytes": path.stat().st_size})
 
 
