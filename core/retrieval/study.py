@@ -16,8 +16,6 @@ from core.retrieval.weights import Learned, learn
 
 CHANCE = "chance"
 """Documents in random order: what any way has to beat."""
-KS = (1, 3, 5, 10, 20, 32)
-"""Places at which every query's figures are kept."""
 ORDERS = ("greedy", "activation", "random")
 KINDS = ("uniform", "mrag", "learned")
 FEWEST = 8

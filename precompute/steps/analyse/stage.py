@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from core.analysis.auc import Histograms
 from core.analysis.probe import SPLITS, Samples, probe
 from core.analysis.redundancy import Moments
-from core.analysis.similarity import pooled, refuse_not_finite, similarity
+from core.analysis.similarity import head_norms, pooled, refuse_not_finite, similarity
 from core.analysis.topic_match import Mismatches, mismatches, ranks
 from core.model.shape import ModelShape
 from core.model.stages import HEADS, SLICINGS, cut
@@ -20,14 +20,13 @@ from core.runs.files import replacing
 from core.runs.labels import own
 from core.runs.run import Run
 from core.runs.schema import DIGEST, similarity_schema
+from precompute.job.progress import OnProgress
 from precompute.job.step import Rows
+from precompute.job.vectors import StageVectors
 from precompute.steps.analyse import tables
 
 _CHUNK = 1_000
 """Documents that are worked on at a time, however large a part is."""
-
-Tell = Callable[[float, str], None]
-"""Told the fraction of the stage that is done, and with what."""
 
 
 @dataclass(frozen=True)
@@ -70,15 +69,15 @@ class StageSums:
     mismatches: list[Mismatches]
 
 
-def analyse_stage(run: Run, inputs: StageInputs, tell: Tell) -> dict[str, Rows]:
+def analyse_stage(run: Run, inputs: StageInputs, on_progress: OnProgress) -> dict[str, Rows]:
     """The rows of every table of one stage; its similarities are written on the way."""
     samples = inputs.samples
-    mean = _mean(run, inputs, tell)
-    sums = _collect(run, inputs, mean, tell)
-    tell(0.5, "head × head redundancy")
+    vectors = StageVectors(run, inputs.stage)
+    mean = _mean(run, vectors, inputs, on_progress)
+    sums = _collect(run, vectors, inputs, mean, on_progress)
+    on_progress(0.5, "head × head redundancy")
     found = {
         **tables.redundancy(inputs.stage, sums.moments.redundancy(), inputs.shape, inputs.seed),
-        "topic_similarity": tables.topic_similarity(inputs.stage, inputs.topics, inputs.topic_vectors),
         "mismatches": tables.mismatches(inputs.stage, inputs.topics, sums.mismatches),
     }
     labelled = inputs.labels[inputs.labels >= 0]
@@ -89,19 +88,19 @@ def analyse_stage(run: Run, inputs: StageInputs, tell: Tell) -> dict[str, Rows]:
     confusion_rows: Rows = {}
     for number, slicing in enumerate(SLICINGS):
         part = sums.slices[slicing]
-        tell(0.55 + 0.2 * number, f"topic match, {slicing}")
+        on_progress(0.55 + 0.2 * number, f"topic match, {slicing}")
         if len(labelled):
             match_of = tables.topic_match(part.ranks, labelled, len(inputs.topics), inputs.seed)
             tables.add_topic_match(match, inputs.stage, slicing, match_of)
             control.topic_match(slicing, match_of, part.ranks)
         if samples is not None:
             for turn, split in enumerate(SPLITS):
-                tell(0.6 + 0.2 * number + 0.075 * turn, f"probe by {split}, {slicing}")
+                on_progress(0.6 + 0.2 * number + 0.075 * turn, f"probe by {split}, {slicing}")
                 probe_of = probe(part.samples, samples, split, inputs.seed)
                 tables.add_probe(probe_rows, confusion_rows, inputs.stage, slicing, split, probe_of)
                 control.probe(slicing, split, probe_of)
     # Random slices first: a head's alignment is judged against theirs.
-    tell(0.95, "head profiles")
+    on_progress(0.95, "head profiles")
     for slicing in reversed(SLICINGS):
         part = sums.slices[slicing]
         profile_of = tables.profile(part.own, labelled, len(inputs.topics), inputs.seed)
@@ -125,26 +124,28 @@ def analyse_stage(run: Run, inputs: StageInputs, tell: Tell) -> dict[str, Rows]:
     }
 
 
-def _chunks(run: Run, stage: int) -> Iterator[tuple[int, np.ndarray]]:
+def _chunks(vectors: StageVectors) -> Iterator[tuple[int, np.ndarray]]:
     """``(first document, rows[doc, width])`` in float32."""
     first = 0
-    for part in run.vectors(stage):
+    for part in vectors:
         for start in range(0, len(part), _CHUNK):
             yield first + start, part[start : start + _CHUNK].astype(np.float32)
         first += len(part)
 
 
-def _mean(run: Run, inputs: StageInputs, tell: Tell) -> np.ndarray:
+def _mean(run: Run, vectors: StageVectors, inputs: StageInputs, on_progress: OnProgress) -> np.ndarray:
     """Over all documents, ``[width]``; refuses vectors that are not finite."""
     total, docs = np.zeros(inputs.topic_vectors.shape[1]), len(inputs.labels)
-    for first, rows in _chunks(run, inputs.stage):
+    for first, rows in _chunks(vectors):
         refuse_not_finite(rows, inputs.shape.heads, inputs.stage, first, run.rebuild)
         total += rows.sum(axis=0, dtype=np.float64)
-        tell(0.1 * (first + len(rows)) / docs, "checking the vectors")
+        on_progress(0.1 * (first + len(rows)) / docs, "checking the vectors")
     return total / docs
 
 
-def _collect(run: Run, inputs: StageInputs, mean: np.ndarray, tell: Tell) -> StageSums:
+def _collect(
+    run: Run, vectors: StageVectors, inputs: StageInputs, mean: np.ndarray, on_progress: OnProgress
+) -> StageSums:
     heads, topics, samples = inputs.shape.heads, len(inputs.topics), inputs.samples
     dim = inputs.topic_vectors.shape[1] // heads
     sums = StageSums(
@@ -170,12 +171,11 @@ def _collect(run: Run, inputs: StageInputs, mean: np.ndarray, tell: Tell) -> Sta
             write_page_checksum=True,
         ) as writer,
     ):
-        for first, rows in _chunks(run, inputs.stage):
+        for first, rows in _chunks(vectors):
             docs = np.arange(first, first + len(rows), dtype=np.int32)
             labels = inputs.labels[first : first + len(rows)]
             sums.moments.add(rows, first)
-            norms = np.linalg.norm(rows.reshape(len(rows), heads, dim).astype(np.float64), axis=2)
-            norms = np.concatenate([np.sqrt((norms**2).sum(axis=1, keepdims=True)), norms], axis=1)
+            norms = head_norms(rows.reshape(len(rows), heads, dim))
             sums.activation[:] += norms.sum(axis=0), (norms**2).sum(axis=0)
             for slicing in SLICINGS:
                 values = _slice(
@@ -187,7 +187,7 @@ def _collect(run: Run, inputs: StageInputs, mean: np.ndarray, tell: Tell) -> Sta
                     sums.mismatches.append(
                         Mismatches(first + wrong.docs, wrong.label, wrong.nearest, wrong.rank, wrong.margin)
                     )
-            tell(0.1 + 0.4 * (first + len(rows)) / len(inputs.labels), "similarity to topics")
+            on_progress(0.1 + 0.4 * (first + len(rows)) / len(inputs.labels), "similarity to topics")
     return sums
 
 

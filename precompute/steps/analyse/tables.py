@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 from core.analysis.bootstrap import Interval, means
-from core.analysis.merging import topic_similarity as topic_cosines
 from core.analysis.probe import Probe
 from core.analysis.profiles import Profiles, profiles
 from core.analysis.redundancy import Redundancy, group_comparison
@@ -111,14 +110,6 @@ def redundancy(stage: int, found: Redundancy, shape: ModelShape, seed: int) -> d
     if compared := group_comparison(found.cka, shape, seed):
         add(groups, stage=stage, **vars(compared))
     return {"redundancy": pairs, "groups": groups}
-
-
-def topic_similarity(stage: int, topics: tuple[str, ...], vectors: np.ndarray) -> Rows:
-    rows: Rows = {}
-    cosines = topic_cosines(vectors)
-    for one, other in np.ndindex(cosines.shape):
-        add(rows, stage=stage, topic=topics[one], other=topics[other], cosine=cosines[one, other])
-    return rows
 
 
 def profile(own: list[np.ndarray], labels: np.ndarray, topics: int, seed: int) -> Profiles | None:

@@ -18,11 +18,11 @@ from core.remote.lease import STALE, is_held, outwait, rank_leased
 from core.remote.mirror import Mirror, mirror_at
 from core.runs.manifest import Manifest
 from core.runs.run import Run
-from precompute.engines.place import Place, place_of
+from precompute.engines.place import RankPlace, place_of
 from precompute.engines.ranks import numbers, on_own_device
-from precompute.engines.task import Task
+from precompute.engines.task import EmbedTask
 from precompute.steps.embed.part import Worker
-from precompute.steps.embed.part_spec import PartSpec, Tell
+from precompute.steps.embed.part_spec import OnEvent, PartSpec
 from precompute.steps.embed.staging import Read, finished_paths, is_staged, read_record
 
 _PATIENCE = 2.0
@@ -31,35 +31,35 @@ _GIVEN_UP = 5 * STALE
 """Seconds after which a rank 0 that is not heard of is waited for no longer."""
 
 
-def lead(task: Task, tell: Tell) -> None:
+def lead(task: EmbedTask, on_event: OnEvent) -> None:
     """Rank 0's own parts, and then those of ranks that are not there."""
     if task.spec.draft is not None:
         raise not_beside(task.spec.run)
     place, run = place_of(os.environ), task.reader.run
     worker = Worker(on_own_device(task.spec, place), task.files)
-    tell(worker.load())
+    task.begin(worker.load())
     task.reader.shared_by = place.world
-    for number in numbers(task.reader, place, tell):
-        tell(worker.work(number, tell))
+    for number in numbers(task.reader, place, on_event):
+        on_event(worker.work(number, on_event))
     assert task.reader.read is not None
     while left := unfinished(run, task.reader.read):
         orphan = next((part for part in left if not is_held(_mirror(run), run.name, part % place.world)), None)
         if orphan is not None:
-            tell(worker.work(orphan, tell))
+            on_event(worker.work(orphan, on_event))
         else:
-            tell(f"rank 0 waits for {len(left):,} parts of others")
+            on_event(f"rank 0 waits for {len(left):,} parts of others")
             time.sleep(_PATIENCE)
 
 
-def follow(run: Run, spec: PartSpec, files: ModelFiles, refuse: Callable[[], None], tell: Tell) -> None:
+def follow(run: Run, spec: PartSpec, files: ModelFiles, refuse: Callable[[], None], on_event: OnEvent) -> None:
     """The parts of one of the other ranks; ``refuse`` looks whether another run is there that is not to be touched."""
     place = place_of(os.environ)
     with run.rank(place.rank, spec.inputs[:12]), rank_leased(_mirror(run), run.name, place.rank):
         worker = Worker(on_own_device(spec, place), files)
-        tell(worker.load())
-        for number in _laid_down(run, spec.inputs, place, refuse, tell):
+        worker.load()
+        for number in _laid_down(run, spec.inputs, place, refuse, on_event):
             try:
-                tell(worker.work(number, tell))
+                on_event(worker.work(number, on_event))
             except (OSError, Mistake):
                 if is_done(run, spec.inputs):  # this rank was taken for dead
                     return
@@ -97,7 +97,7 @@ def manifest_of(run: Run) -> Manifest | None:
     return None
 
 
-def _laid_down(run: Run, inputs: str, place: Place, refuse: Callable[[], None], tell: Tell) -> Iterator[int]:
+def _laid_down(run: Run, inputs: str, place: RankPlace, refuse: Callable[[], None], on_event: OnEvent) -> Iterator[int]:
     """This rank's parts, each as soon as rank 0 has read it."""
     number, heard = place.rank, time.monotonic()
     while not is_done(run, inputs):
@@ -117,7 +117,7 @@ def _laid_down(run: Run, inputs: str, place: Place, refuse: Callable[[], None], 
                 f"Rank 0, which reads the corpus, was not heard of for {_GIVEN_UP / 60:.0f} minutes. Start it, and "
                 "then the same command here again: what is finished is kept."
             )
-        tell(f"rank {place.rank} of {place.world} waits for part {number + 1} to be read by rank 0")
+        on_event(f"rank {place.rank} of {place.world} waits for part {number + 1} to be read by rank 0")
         time.sleep(_PATIENCE)
 
 

@@ -19,12 +19,12 @@ from core.remote.lease import Lease
 from core.remote.mirror import cache_at, mirror_at
 from core.runs.run import Run
 from core.runs.verify import verify
-from precompute.engines import led
+from precompute.engines import store_ranks
 from precompute.job.fingerprint import part_digest
 from precompute.steps.embed import step as embed
+from precompute.steps.embed.command import summary
 from precompute.steps.embed.staging import done_path, finished_paths
 from precompute.steps.embed.step import EmbedConfig, EmbedResult
-from precompute.summary import summary
 from tests.conftest import Outcome
 from tests.support.engine_runs import break_off, files, twenty_in_parts_of_three
 
@@ -39,7 +39,7 @@ def config(
     one_thread: None,
 ) -> EmbedConfig:
     """Twenty documents in seven parts."""
-    for name in ("precompute.engines.ranks._PATIENCE", "precompute.engines.led._PATIENCE"):
+    for name in ("precompute.engines.ranks._PATIENCE", "precompute.engines.store_ranks._PATIENCE"):
         monkeypatch.setattr(name, 0.01)
     return twenty_in_parts_of_three(here, tiny_model, write_corpus(some_rows(20)), "ranks")
 
@@ -115,7 +115,7 @@ def test_each_rank_is_there_once_and_waits_for_rank_0_but_not_for_ever(
         rank(1, 2)
     twin._ended.set()  # as if it had been killed
     monkeypatch.setattr(lease, "STALE", 0.5)
-    monkeypatch.setattr(led, "_GIVEN_UP", 0.1)
+    monkeypatch.setattr(store_ranks, "_GIVEN_UP", 0.1)
     with pytest.raises(Mistake, match=r"Rank 0, which reads the corpus, was not heard of for 0 minutes\. Start it"):
         rank(1, 2)
 
