@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.conftest import SLOW, choose, eventually, fits, settle
+from tests.support.browser import choose, eventually, fits, settle
+from tests.support.servers import SLOW
 
 
 @pytest.fixture(scope="module")

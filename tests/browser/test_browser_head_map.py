@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.conftest import SLOW, eventually, fits, made_once, settle, still
 from tests.pages.test_page_head_map import DOCS, LEFT_HALF, write_mapped
+from tests.support.browser import eventually, fits, settle, still
+from tests.support.caches import made_once
+from tests.support.servers import SLOW
 
 NO_WEBGL = """
 const before = HTMLCanvasElement.prototype.getContext;

@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.conftest import SLOW, Fingers, eventually, fits, settle, still
+from tests.support.browser import Fingers, eventually, fits, settle, still
+from tests.support.servers import SLOW
 
 GAP, FULL_GAP = 3, 4
 """Pixels between blocks, and under the full embedding's row."""

@@ -14,8 +14,9 @@ from core.model.shape import ModelShape
 from core.runs.run import Run
 from precompute.steps.layers import step as layers
 from precompute.steps.layers.step import LayersConfig
-from tests.conftest import SLOW, eventually, settle
 from tests.precompute.test_layers import LABELS, MODEL, SHAPE, last_layer, rows
+from tests.support.browser import eventually, settle
+from tests.support.servers import SLOW
 from tests.support.synthetic import PlantedLayers, write_run
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -14,7 +14,9 @@ from urllib.error import HTTPError
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.conftest import ROOT, SLOW, eventually, free_port, settle
+from tests.support import ROOT
+from tests.support.browser import eventually, settle
+from tests.support.servers import SLOW, free_port
 
 EXPLORE, UNDERSTAND = ("", "head_map", "heat_map", "head_profile"), ("stages", "topics", "layers", "attention")
 PAGES = (*EXPLORE, *UNDERSTAND, "your_document", "retrieval_lab")

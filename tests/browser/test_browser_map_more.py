@@ -13,8 +13,9 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.test_browser_head_map import NO_WEBGL, open_map, serve_mapped, shown, spot
-from tests.conftest import SLOW, Fingers, eventually, settle, still
 from tests.pages.test_page_head_map import DOCS
+from tests.support.browser import Fingers, eventually, settle, still
+from tests.support.servers import SLOW
 
 FOOT = 34
 """Pixels of the caption under a picture."""

@@ -18,7 +18,8 @@ from pypdf import PdfWriter
 
 from core.runs.results import read_topics
 from core.runs.run import Run
-from tests.conftest import SLOW, choose, fits, settle
+from tests.support.browser import choose, fits, settle
+from tests.support.servers import SLOW
 
 SENTENCE = "The council voted to close the harbour road to lorries after a petition of four hundred residents"
 LAST = "Take it with you"

@@ -14,7 +14,8 @@ import pytest
 from core.errors import Mistakes
 from core.settings import SETTINGS, Settings, is_read_only, read_settings, unknown_settings
 from core.uploads import read_upload
-from tests.conftest import ROOT, page_at
+from tests.support import ROOT
+from tests.support.apps import page_at
 
 
 def test_nothing_set_gives_the_defaults(monkeypatch: pytest.MonkeyPatch) -> None:

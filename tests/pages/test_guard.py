@@ -36,7 +36,7 @@ from pages.shared.content_policy import HEADERS
 from pages.shared.guard import _cookie, is_our_host
 from pages.shared.held_uploads import MOST_FILES_OF_A_SESSION
 from pages.shared.sign_outs import SignOuts
-from tests.conftest import SLOW, free_port
+from tests.support.servers import SLOW, free_port
 
 SECRET, TOKEN, NAME = "0123456789abcdef" * 4, "a-token-for-prometheus", "heads.example.org"
 HOURS, MB = 2, 2**20

@@ -12,7 +12,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from pages.shared import metrics
-from tests.conftest import SLOW, settle
+from tests.support.browser import settle
+from tests.support.servers import SLOW
 
 SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z]+="[^"\\\n]*",?)*)\})? (\S+)')
 

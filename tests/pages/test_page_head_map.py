@@ -27,7 +27,7 @@ from pages.shared.components.map_data import inside, read_area, stage_map
 from pages.shared.data import run_state
 from pages.shared.head_choice import format_heads, parse_heads
 from precompute.steps.search import step as search_step
-from tests.conftest import page_at
+from tests.support.apps import page_at
 from tests.support.synthetic import write_run
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -22,7 +22,7 @@ from core.runs.results import labels_of, read_analysis, read_own_similarity, rea
 from core.runs.run import Run, write_table
 from precompute.steps.analyse import step as analyse
 from precompute.steps.analyse.step import AnalyseConfig
-from tests.conftest import page_at
+from tests.support.apps import page_at
 from tests.support.synthetic import EMBEDDED, PlantedTopics, write_run
 
 ROOT = Path(__file__).resolve().parents[2]

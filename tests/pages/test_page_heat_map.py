@@ -23,7 +23,7 @@ from pages.explore.heat_map.state import linked_topics
 from pages.shared.components.heatmap import Panel, Pick, Sheet, checked_pick
 from pages.shared.figures.similarity import colour_limit, ink_on, signed
 from pages.shared.figures.template import DIVERGING
-from tests.conftest import app_at
+from tests.support.apps import app_at
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from core.remote.errors import NoAnswer
 from core.remote.mirrors import cache_at, for_readers, mirror_at
 from core.runs.run import Run, fetched_by, open_run, run_names, trouble_at
 from precompute.steps.analyse import step as analyse
-from tests.conftest import page_at
+from tests.support.apps import page_at
 from tests.support.s3_server import S3Server
 from tests.support.synthetic import PlantedTopics, write_run
 
