@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -20,6 +21,8 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 # No test asserts a time, and a second run of the same code tries the same examples.
 settings.register_profile("headscope", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("headscope")
+
+gc.disable()  # until all is collected: what is imported stays, and looking through it again and again took a third
 
 pytest_plugins = [  # each after those that it imports, so that pytest explains what their asserts compare
     "tests.support.apps",
@@ -59,6 +62,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(mark)
         if any(model in item.name for model in REAL):
             item.add_marker("slow")
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

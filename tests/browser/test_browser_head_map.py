@@ -154,6 +154,7 @@ def test_a_lasso_fills_the_table_and_its_link_opens_elsewhere(page: Page, browse
     other.context.close()
     page.get_by_role("button", name="head 1", exact=True).click()
     expect(page.get_by_role("heading", name="10 points of 10 documents")).to_be_visible(timeout=SLOW)
+    settle(page)
     page.go_back()
     expect(page.get_by_role("heading", name="points of")).to_have_count(0, timeout=SLOW)
     shown(page, "lit", "0")

@@ -85,6 +85,7 @@ def test_curves_are_drawn_and_a_cell_opens_its_head(page: Page, address: str, ca
         "aria-label", re.compile(rf"^Layer 2, head 3, Topic match {row['value']:.2f} ")
     )
 
+    settle(page)
     page.keyboard.press("ArrowRight")  # the click has put the keys there
     page.keyboard.press("ArrowDown")
     expect(cell(grid, 3, 4)).to_be_focused()

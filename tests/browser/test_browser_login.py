@@ -204,6 +204,7 @@ def test_of_the_domain_in_and_out_again(page: Page, guarded: Guarded) -> None:
 def test_a_cookie_from_before_the_sign_out_opens_nothing(page: Page, guarded: Guarded) -> None:
     sign_in(page, guarded.address, "ada@example.org")
     expect(page.get_by_text("Signed in as")).to_be_visible(timeout=SLOW)
+    settle(page)
     kept = page.context.cookies()
     assert "_streamlit_user" in {cookie["name"] for cookie in kept}
     page.get_by_role("button", name="Sign out").click()
@@ -212,6 +213,7 @@ def test_a_cookie_from_before_the_sign_out_opens_nothing(page: Page, guarded: Gu
     page.context.add_cookies(kept)  # type: ignore[arg-type]
     page.goto(f"{guarded.address}/heat_map")
     expect(page.get_by_role("button", name="Sign in")).to_be_visible(timeout=SLOW)
+    settle(page)
     expect(page.get_by_test_id("stSidebarNav")).to_have_count(0)
 
 

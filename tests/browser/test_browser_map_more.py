@@ -358,6 +358,8 @@ def test_words_light_up_documents_and_are_in_the_link(page: Page, elsewhere: Pag
     field.fill(" document 19 ")
     field.press("Enter")
     shown(page, "lit", "4")
+    page.wait_for_url("**/head_map?words=document+19")
+    settle(page)
     page.go_back()
     shown(page, "lit", str(4 * 11))
     expect(field).to_have_value("document 1")

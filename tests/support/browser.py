@@ -30,12 +30,55 @@ FLAGS = [
     "--enable-unsafe-swiftshader", f"--disable-features={','.join(UNWANTED)}",
 ]  # fmt: skip
 """Of Chromium; ``--enable-unsafe-swiftshader`` is WebGL without a graphics card."""
+SLOW_WIRE = """
+{
+  let state = SEED;
+  const chance = () => {  // mulberry32
+    state = (state + 0x6D2B79F5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+  const inOrder = () => {
+    const waiting = [];
+    let due = 0;
+    return (deliver) => {
+      waiting.push(deliver);
+      const now = performance.now(), pause = chance() < 0.1 ? 100 + 300 * chance() : 10 * chance();
+      due = Math.max(due + pause, now + 30 + 100 * chance());
+      setTimeout(() => waiting.shift()(), due - now);  // whichever is due: timers are rounded, and may change places
+    };
+  };
+  window.WebSocket = class extends WebSocket {
+    #received = inOrder();
+    #sent = inOrder();
+    constructor(...given) {
+      super(...given);
+      this.addEventListener('message', (event) => {
+        if (!event.isTrusted) return;
+        event.stopImmediatePropagation();
+        const late = Object.assign(new MessageEvent('message', {data: event.data}), {answers: asked.sent});
+        this.#received(() => this.readyState === WebSocket.OPEN && this.dispatchEvent(late));
+      });
+    }
+    send(data) {
+      this.#sent(() => {
+        if (data[0] === 90) asked.sent++;
+        super.send(data);
+      });
+    }
+  };
+}
+"""
+"""For ``SLOW_WIRE=seed``: a websocket's messages come late, in order, some of them long after the one before.
+Who waits for one part of a page and then reads another one fails nearly always then, not once in a few hundred runs.
+A run that the server began before it had a request is not that request's answer."""
 WATCH = """
-window.asked = {answered: false, begun: false, last: 0};
+window.asked = {answered: false, begun: false, last: 0, requests: 0, sent: 0};
 window.WebSocket = class extends WebSocket {
   constructor(...given) {
     super(...given);
-    this.addEventListener('message', ({data}) => {
+    this.addEventListener('message', ({data, answers = asked.requests}) => {
       const bytes = new Uint8Array(data);
       let at = 0;
       const number = () => {
@@ -53,13 +96,13 @@ window.WebSocket = class extends WebSocket {
         field = number() >> 3;
       }
       asked.last = performance.now();
-      if (field === 4) asked.begun = true;  // new_session
+      if (field === 4) asked.begun = answers === asked.requests;  // new_session
       if (field === 6 && number() !== 2) asked.answered = asked.begun;  // script_finished, and not for another run
     });
   }
   send(data) {
     asked.last = performance.now();
-    if (data[0] === 90) Object.assign(asked, {answered: false, begun: false});  // rerun_script
+    if (data[0] === 90) Object.assign(asked, {answered: false, begun: false, requests: asked.requests + 1});  // rerun_script
     super.send(data);
   }
 };
@@ -86,7 +129,6 @@ def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=path, args=FLAGS, timeout=SLOW)
         launched.new_context = _patient(launched.new_context)  # type: ignore[method-assign]
-        launched.new_page = _patient(launched.new_page)  # type: ignore[method-assign]
         yield launched
         launched.close()
 
@@ -103,10 +145,18 @@ def _patient(make: Callable[..., Any]) -> Callable[..., Any]:
     def made(*args: Any, **options: Any) -> Any:
         opened = make(*args, **{"reduced_motion": "reduce", **options})
         opened.set_default_timeout(SLOW)
+        if seed := os.environ.get("SLOW_WIRE"):
+            opened.on("page", _slow_requests)
+            opened.add_init_script(SLOW_WIRE.replace("SEED", str(int(seed))))
         opened.add_init_script(WATCH)
         return opened
 
     return made
+
+
+def _slow_requests(page: Page) -> None:
+    conditions = {"offline": False, "latency": 150, "downloadThroughput": -1, "uploadThroughput": -1}
+    page.context.new_cdp_session(page).send("Network.emulateNetworkConditions", conditions)
 
 
 @pytest.fixture
