@@ -27,12 +27,12 @@ from websockets.exceptions import ConnectionClosed
 
 from benchmarks.app_browser import Server, server
 from benchmarks.app_run import NAME, big_run
-from benchmarks.load_client import Reader, Seen
 from benchmarks.load_tabs import Tabs
-from benchmarks.load_walk import DOCUMENT, WITH_MODEL, WITHOUT_MODEL, Step, Walker, step, tour
 from benchmarks.result import Result
 from core.runs.run import Run
 from pages.shared.queue import MOST_WAITING
+from tests.support.session_client import Reader, Seen
+from tests.support.session_walk import DOCUMENT, WITH_MODEL, WITHOUT_MODEL, Step, Walker, step, tour
 
 MOST_RATIO, MOST_MB, MOST_GROWTH = 1.5, 2_000, 0.05
 """Memory with all readers against one's; without the model; and how much the last half of a phase may add."""

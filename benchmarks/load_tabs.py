@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from playwright.sync_api import Error, Page, WebSocket
 
 from benchmarks.app_browser import chromium, fresh_page, settle
-from benchmarks.load_client import Seen
+from tests.support.session_client import Seen
 
 _EXPLORE, _UNDERSTAND = ("", "head_map", "heat_map", "head_profile"), ("stages", "topics", "layers", "attention")
 PATHS = (*_EXPLORE, *_UNDERSTAND, "your_document", "retrieval_lab")

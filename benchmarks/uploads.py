@@ -19,10 +19,10 @@ from pathlib import Path
 
 from benchmarks.app_browser import Server, server
 from benchmarks.load import DEMO, demo_run, resident
-from benchmarks.load_client import Reader
-from benchmarks.load_walk import Walker, own_document, tour
 from benchmarks.result import Result
 from core.uploads.turns import AT_ONCE
+from tests.support.session_client import Reader
+from tests.support.session_walk import Walker, own_document, tour
 
 MOST_RATIO, MOST_SECONDS = 1.5, 2.0
 FILES = 40

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from benchmarks.load import words_for
-from benchmarks.load_client import Reader
-from benchmarks.load_walk import PAGES, WITH_MODEL, Walker, step
 from pages.shared.data import document_vectors, head_index, run_state
+from tests.support.session_client import Reader
+from tests.support.session_walk import PAGES, WITH_MODEL, Walker, step
 
 READERS = 8
 

@@ -10,7 +10,7 @@ import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from benchmarks.load_client import Reader
+from tests.support.session_client import Reader
 
 _SENTENCES = (
     "The night ferry left the harbour an hour late, because the wind had turned.",
