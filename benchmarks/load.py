@@ -32,7 +32,7 @@ from benchmarks.result import Result
 from core.runs.run import Run
 from pages.shared.queue import MOST_WAITING
 from tests.support.session_client import Reader, Seen
-from tests.support.session_walk import DOCUMENT, WITH_MODEL, WITHOUT_MODEL, Step, Walker, step, tour
+from tests.support.session_walk import DOCUMENT, WITH_MODEL, WITHOUT_MODEL, Step, Walker, step, tour, words_for
 
 MOST_RATIO, MOST_MB, MOST_GROWTH = 1.5, 2_000, 0.05
 """Memory with all readers against one's; without the model; and how much the last half of a phase may add."""
@@ -95,12 +95,6 @@ def processor(pid: int) -> float:
     """Seconds that a process has used."""
     user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
-
-
-def words_for(count: int) -> list[str]:
-    """Words that stand in no document, each of them nobody else's."""
-    chance = random.Random(11)
-    return ["zq" + "".join(chance.choices("bcdfghjklmnpqrstvwx", k=12)) for _ in range(count)]
 
 
 @dataclass(frozen=True)

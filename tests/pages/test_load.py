@@ -10,10 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.load import words_for
 from pages.shared.data import document_vectors, head_index, run_state
 from tests.support.session_client import Reader
-from tests.support.session_walk import PAGES, WITH_MODEL, Walker, step
+from tests.support.session_walk import PAGES, WITH_MODEL, Walker, step, words_for
 
 READERS = 8
 

@@ -102,7 +102,8 @@ window.WebSocket = class extends WebSocket {
   }
   send(data) {
     asked.last = performance.now();
-    if (data[0] === 90) Object.assign(asked, {answered: false, begun: false, requests: asked.requests + 1});  // rerun_script
+    if (data[0] === 90)  // rerun_script
+      Object.assign(asked, {answered: false, begun: false, requests: asked.requests + 1});
     super.send(data);
   }
 };

@@ -21,6 +21,12 @@ _SENTENCES = (
 )
 
 
+def words_for(count: int) -> list[str]:
+    """Words that stand in no document, each of them nobody else's."""
+    chance = random.Random(11)
+    return ["zq" + "".join(chance.choices("bcdfghjklmnpqrstvwx", k=12)) for _ in range(count)]
+
+
 @dataclass(frozen=True)
 class Walker:
     """A reader on its way: its own word, its own chance, and the run that it looks at."""
