@@ -13,6 +13,7 @@ FORBIDDEN = {
     "precompute": {"pages", "streamlit", "app", "benchmarks", "tests"},
     "pages": {"precompute", "app", "benchmarks", "tests"},
     "app.py": {"precompute", "benchmarks", "tests"},
+    "tests": {"benchmarks"},
 }
 SECTIONS = ("pages.explore.", "pages.understand.", "pages.use.")
 HEAVY = ("torch", "transformers", "sklearn", "datasets")
