@@ -44,8 +44,8 @@ SLOW_WIRE = """
     let due = 0;
     return (deliver) => {
       waiting.push(deliver);
-      const now = performance.now(), pause = chance() < 0.1 ? 100 + 300 * chance() : 10 * chance();
-      due = Math.max(due + pause, now + 30 + 100 * chance());
+      const now = performance.now(), pause = chance() < 0.03 ? 1000 : 20 + 80 * chance();
+      due = Math.max(due, now) + pause;
       setTimeout(() => waiting.shift()(), due - now);  // whichever is due: timers are rounded, and may change places
     };
   };
