@@ -63,7 +63,7 @@ SLOW_WIRE = """
     }
     send(data) {
       this.#sent(() => {
-        if (data[0] === 90) asked.sent++;
+        if (asked.isRequest(data)) asked.sent++;
         super.send(data);
       });
     }
@@ -75,12 +75,9 @@ Who waits for one part of a page and then reads another one fails nearly always 
 A run that the server began before it had a request is not that request's answer."""
 WATCH = """
 window.asked = {answered: false, begun: false, last: 0, requests: 0, sent: 0};
-window.WebSocket = class extends WebSocket {
-  constructor(...given) {
-    super(...given);
-    this.addEventListener('message', ({data, answers = asked.requests}) => {
-      const bytes = new Uint8Array(data);
-      let at = 0;
+{
+  const fields = function* (bytes) {  // of a protobuf message: number, and value (or where the field's own bytes are)
+    for (let at = 0; at < bytes.length;) {
       const number = () => {
         let value = 0;
         for (let times = 1; ; times *= 128) {
@@ -89,27 +86,37 @@ window.WebSocket = class extends WebSocket {
           if (byte < 128) return value;
         }
       };
-      let field = number() >> 3;
-      while (field === 1 || field === 2) {  // hash and metadata
-        const size = number();
-        at += size;
-        field = number() >> 3;
-      }
+      const tag = number(), value = number();  // Streamlit has numbers and what has a length in these places
+      if (tag % 8 === 2) at += value;
+      yield [tag >> 3, tag % 8 === 2 ? bytes.subarray(at - value, at) : value];
+    }
+  };
+  asked.isRequest = (data) => {
+    const [field, state] = fields(data).next().value ?? [];
+    return field === 11 && ![...fields(state)].some(([own, value]) => own === 6 && value);  // rerun_script, by no timer
+  };
+  window.WebSocket = class extends WebSocket {
+    constructor(...given) {
+      super(...given);
+      this.addEventListener('message', ({data, answers = asked.requests}) => {
+        asked.last = performance.now();
+        for (const [field, value] of fields(new Uint8Array(data))) {
+          if (field === 4) Object.assign(asked, {answered: false, begun: answers === asked.requests});  // new_session
+          if (field === 6 && value !== 2) asked.answered = asked.begun;  // script_finished, and not for another run
+        }
+      });
+    }
+    send(data) {
       asked.last = performance.now();
-      if (field === 4) asked.begun = answers === asked.requests;  // new_session
-      if (field === 6 && number() !== 2) asked.answered = asked.begun;  // script_finished, and not for another run
-    });
-  }
-  send(data) {
-    asked.last = performance.now();
-    if (data[0] === 90)  // rerun_script
-      Object.assign(asked, {answered: false, begun: false, requests: asked.requests + 1});
-    super.send(data);
-  }
-};
+      if (asked.isRequest(data)) Object.assign(asked, {answered: false, begun: false, requests: asked.requests + 1});
+      super.send(data);
+    }
+  };
+}
 """
 """Knows of every run that a page asks for whether it has ended: reads the first bytes of Streamlit's messages.
-The page's own marks say "not running" before the first run, between two runs, and while a request is on its way."""
+The page's own marks say "not running" before the first run, between two runs, and while a request is on its way.
+A fragment's timer asks on its own account, and gets no answer at all where a run has removed the fragment meanwhile."""
 SETTLED = """(call) => {
   if (asked.call !== call) Object.assign(asked, {call, last: performance.now()});  // a click is sent a moment after it
   const app = document.querySelector('[data-testid=stApp]');
