@@ -10,7 +10,7 @@ import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from tests.support.session_client import Reader
+from tests.support.session_client import SessionClient
 
 _SENTENCES = (
     "The night ferry left the harbour an hour late, because the wind had turned.",
@@ -31,7 +31,7 @@ def words_for(count: int) -> list[str]:
 class Walker:
     """A reader on its way: its own word, its own chance, and the run that it looks at."""
 
-    reader: Reader
+    reader: SessionClient
     word: str
     chance: random.Random
     run: str
