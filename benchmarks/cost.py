@@ -20,7 +20,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import numpy as np
 
-from core.cost import LAYOUTS, flops
+from benchmarks.cost_model import LAYOUTS, flops
 from core.model.embedder import Embedder, EmbedderConfig
 from tests.support.peer import demo_texts
 

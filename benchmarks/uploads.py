@@ -20,7 +20,7 @@ from pathlib import Path
 from benchmarks.app_browser import Server, server
 from benchmarks.load import DEMO, demo_run, resident
 from benchmarks.result import Result
-from core.uploads.turns import AT_ONCE
+from core.uploads.apart import AT_ONCE
 from tests.support.session_client import SessionClient
 from tests.support.session_walk import Walker, own_document, tour
 
