@@ -28,6 +28,7 @@ pytest_plugins = [  # each after those that it imports, so that pytest explains 
     "tests.support.apps",
     "tests.support.caches",
     "tests.support.models",
+    "tests.support.object_store",
     "tests.support.jobs",
     "tests.support.servers",
     "tests.support.browser",
