@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from core.errors import Mistake
 from core.settings import read_settings
 from pages.shared.server.access import Gate, check_auth, find_gate, may_enter
-from tests.conftest import ROOT
+from tests.support import ROOT
 
 SECRET = "0123456789abcdef" * 2
 PROVIDER = {"client_id": "c", "client_secret": "s", "server_metadata_url": "http://127.0.0.1:1/.well-known/x"}

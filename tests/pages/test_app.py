@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.runs.run import Run
 from pages.shared.build import Build, _builds, stop_builds
-from tests.conftest import page_at
+from tests.support.apps import page_at
 
 ROOT = Path(__file__).resolve().parents[2]
 NASTY = '<img src=x onerror="alert(1)"> **bold** [link](javascript:alert(1)) $x$'

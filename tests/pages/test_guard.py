@@ -36,7 +36,7 @@ from pages.shared.server.guard import _cookie, is_our_host
 from pages.shared.server.headers import HEADERS
 from pages.shared.server.sign_outs import SignOuts
 from pages.shared.server.uploads import MOST_FILES_OF_A_SESSION
-from tests.conftest import SLOW, free_port
+from tests.support.servers import SLOW, free_port
 
 SECRET, TOKEN, NAME = "0123456789abcdef" * 4, "a-token-for-prometheus", "heads.example.org"
 HOURS, MB = 2, 2**20

@@ -15,7 +15,8 @@ import pytest
 from core.errors import Mistake
 from pages.shared.notices import show_problem
 from pages.shared.server.log import EVENTS, Uncaught, event, place, set_up
-from tests.conftest import ROOT, page_at
+from tests.support import ROOT
+from tests.support.apps import page_at
 
 PASTED = "The pasted okapi hides in the orchard. " * 3
 SEARCHED = "numbat"

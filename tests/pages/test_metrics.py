@@ -13,7 +13,8 @@ from playwright.sync_api import Page, expect
 
 from core import VERSION
 from pages.shared.server import metrics
-from tests.conftest import SLOW, settle
+from tests.support.browser import settle
+from tests.support.servers import SLOW
 
 SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z]+="[^"\\\n]*",?)*)\})? (\S+)')
 

@@ -22,7 +22,7 @@ from pages.understand.attention.figures import Pattern, matrix_figure, pattern_f
 from pages.understand.attention.head import WORDS
 from precompute.job.step import StepRecord, as_table
 from precompute.steps.attention.tables import Collected, attention_rows, pattern_rows
-from tests.conftest import page_at
+from tests.support.apps import page_at
 
 PAGE = "pages/understand/attention/page.py"
 

@@ -28,7 +28,7 @@ from pages.shared.data import run_state
 from pages.shared.heads_in_address import format_heads, parse_heads
 from pages.shared.theme import group_colours, head_colours, topic_colours
 from precompute.steps.search import step as search_step
-from tests.conftest import page_at
+from tests.support.apps import page_at
 from tests.support.synthetic import write_run
 
 ROOT = Path(__file__).resolve().parents[2]

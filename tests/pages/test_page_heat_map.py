@@ -23,7 +23,7 @@ from pages.explore.heat_map.state import linked_topics
 from pages.shared.components.heatmap import Panel, Pick, Sheet, checked_pick
 from pages.shared.figures.similarity import cell_colour, colour_limit, signed
 from pages.shared.theme import DIVERGING, ink_on
-from tests.conftest import app_at
+from tests.support.apps import app_at
 
 
 @pytest.fixture

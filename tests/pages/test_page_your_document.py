@@ -33,7 +33,7 @@ from precompute.steps.analyse.step import AnalyseConfig
 from precompute.steps.embed.step import EmbedConfig, run
 from precompute.steps.project import step as project
 from precompute.steps.project.config import ProjectConfig
-from tests.conftest import page_at
+from tests.support.apps import page_at
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = "pages/use/your_document/page.py"

@@ -13,7 +13,6 @@ import pytest
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from benchmarks.extract import demo_texts
 from core.analysis.attention_measures import MEASURES, OFFSETS
 from core.errors import Mistake
 from core.model.embedder import Embedder, EmbedderConfig
@@ -32,6 +31,7 @@ from precompute.steps.attention.parts import AttentionWork, make_part, read_part
 from precompute.steps.attention.tables import Collected, attention_rows
 from precompute.steps.embed.step import EmbedConfig
 from precompute.steps.embed.step import run as embed
+from tests.support.peer import demo_texts
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -35,7 +35,7 @@ from precompute.steps.label.config import LabelConfig
 from precompute.steps.layers import step as layers
 from precompute.steps.layers.rows import embed_layers
 from precompute.steps.layers.step import LayersConfig
-from tests.conftest import Outcome
+from tests.support.jobs import Outcome
 from tests.support.synthetic import PlantedLayers, PlantedTopics, write_run
 
 pytestmark = pytest.mark.usefixtures("one_thread")

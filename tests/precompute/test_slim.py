@@ -39,7 +39,7 @@ from precompute.steps.retrieve import step as retrieve
 from precompute.steps.retrieve.step import RetrieveConfig
 from precompute.steps.slim import step as slim
 from precompute.steps.slim.step import SlimConfig
-from tests.conftest import Outcome
+from tests.support.jobs import Outcome
 from tests.support.synthetic import PlantedTopics, write_run
 
 DOCUMENTS, SIZE = 45, 7

@@ -8,7 +8,7 @@ import sys
 from core.runs.steps import STEPS, made_from_labels, writes
 from precompute.cli import COMMANDS
 from precompute.table import STEP_COMMANDS
-from tests.conftest import ROOT
+from tests.support import ROOT
 
 
 def test_every_step_has_its_folder_and_every_folder_its_row() -> None:

@@ -35,7 +35,7 @@ from precompute.steps.label.config import LabelConfig
 from precompute.steps.project import step as project
 from precompute.steps.project.config import ProjectConfig
 from precompute.table import STEP_COMMANDS
-from tests.conftest import page_at
+from tests.support.apps import page_at
 from tests.support.synthetic import PlantedTopics, write_run
 
 SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)

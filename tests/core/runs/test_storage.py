@@ -23,7 +23,8 @@ from precompute.job.fingerprint import part_digest
 from precompute.job.storage import Storage
 from precompute.steps.embed import part
 from precompute.steps.embed.step import EmbedConfig, run
-from tests.conftest import HUGE, Outcome
+from tests.support.jobs import Outcome
+from tests.support.models import HUGE
 
 EVEN = ModelShape(layers=2, heads=4, kv_heads=4, hidden=32, head_dim=8)
 UNEVEN = ModelShape(layers=2, heads=5, kv_heads=5, hidden=32, head_dim=8)

@@ -25,8 +25,8 @@ from precompute.steps.embed import step as embed
 from precompute.steps.embed.command import summary
 from precompute.steps.embed.staging import done_path, finished_paths
 from precompute.steps.embed.step import EmbedConfig, EmbedResult
-from tests.conftest import Outcome
 from tests.support.engine_runs import break_off, files, twenty_in_parts_of_three
+from tests.support.jobs import Outcome
 
 
 @pytest.fixture

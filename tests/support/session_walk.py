@@ -10,7 +10,7 @@ import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from benchmarks.load_client import Reader
+from tests.support.session_client import SessionClient
 
 _SENTENCES = (
     "The night ferry left the harbour an hour late, because the wind had turned.",
@@ -21,11 +21,17 @@ _SENTENCES = (
 )
 
 
+def words_for(count: int) -> list[str]:
+    """Words that stand in no document, each of them nobody else's."""
+    chance = random.Random(11)
+    return ["zq" + "".join(chance.choices("bcdfghjklmnpqrstvwx", k=12)) for _ in range(count)]
+
+
 @dataclass(frozen=True)
 class Walker:
     """A reader on its way: its own word, its own chance, and the run that it looks at."""
 
-    reader: Reader
+    reader: SessionClient
     word: str
     chance: random.Random
     run: str

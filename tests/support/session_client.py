@@ -30,7 +30,7 @@ _EARLY = ForwardMsg.FINISHED_EARLY_FOR_RERUN
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownWidget:
     """A widget as the page has it; ``fragment`` is "" outside any."""
 
     id: str
@@ -42,7 +42,7 @@ class Shown:
 
 
 @dataclass
-class Seen:
+class SessionRecord:
     """What a reader has gone through: run times in milliseconds, and sentences for all that was wrong."""
 
     runs: list[float] = field(default_factory=list)
@@ -53,16 +53,16 @@ class Seen:
 
 
 @dataclass
-class Reader:
-    """One session; open it with ``await Reader(…).open()``, leave with ``close``."""
+class SessionClient:
+    """One session; open it with ``await SessionClient(…).open()``, leave with ``close``."""
 
     address: str
     foreign: Callable[[], Collection[bytes]] = tuple
     """Words that this reader must never see: the other readers'."""
-    seen: Seen = field(default_factory=Seen)
+    seen: SessionRecord = field(default_factory=SessionRecord)
     pages: dict[str, str] = field(default_factory=dict)
     """Each page's hash by its address; "" is the default one."""
-    widgets: dict[str, Shown] = field(default_factory=dict)
+    widgets: dict[str, ShownWidget] = field(default_factory=dict)
     alerts: list[str] = field(default_factory=list)
     """Red boxes of the page as it is shown now."""
     text: bytes = b""
@@ -74,7 +74,7 @@ class Reader:
     _cached: dict[str, int] = field(default_factory=dict)
     _again: dict[str, float] = field(default_factory=dict)
 
-    async def open(self, page: str = "", **query: object) -> Reader:
+    async def open(self, page: str = "", **query: object) -> SessionClient:
         url = self.address.replace("http://", "ws://") + "/_stcore/stream"
         self._socket = await connect(url, subprotocols=["streamlit"], max_size=None, open_timeout=60)  # type: ignore[list-item]
         self._query = urlencode(query)
@@ -133,7 +133,7 @@ class Reader:
         if done.status_code >= 400:
             self.seen.errors.append(f"the server took no file: {done.status_code}")
 
-    def widget(self, label: str) -> Shown:
+    def widget(self, label: str) -> ShownWidget:
         found = [widget for widget in self.widgets.values() if widget.label == label]
         if not found:
             raise LookupError(f"No widget '{label}'; there are: {', '.join(w.label for w in self.widgets.values())}.")
@@ -217,14 +217,14 @@ class Reader:
             self.alerts.append(element.body)
         elif getattr(element, "id", "") and getattr(element, "label", ""):
             options = tuple(getattr(option, "content", option) for option in getattr(element, "options", ()))
-            self.widgets[element.id] = Shown(
+            self.widgets[element.id] = ShownWidget(
                 element.id, kind, element.label, delta.fragment_id, getattr(element, "form_id", ""), options
             )
             if getattr(element, "set_value", False):  # the server has changed it: ours no longer counts
                 self._values.pop(element.id, None)
 
 
-def _value(widget: Shown, value: Any) -> WidgetState:
+def _value(widget: ShownWidget, value: Any) -> WidgetState:
     """The value as a browser would send it for such a widget."""
     state = WidgetState(id=widget.id)
     if widget.kind == "button":
