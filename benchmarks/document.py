@@ -22,12 +22,13 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import numpy as np
 
-from benchmarks.extract import demo_texts, peer, seconds
+from benchmarks.extract import seconds
 from core.analysis.document_profile import Ranks, Yardstick, consensus, profile
 from core.analysis.similarity import similarity
 from core.model.embedder import Embedder
 from core.retrieval.head_index import HeadIndex, nearest_by_head
 from core.retrieval.votes import Say, vote
+from tests.support.peer import demo_texts, peer
 
 WORDS = 250
 TOPICS = 25

@@ -12,35 +12,15 @@ import os
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 from core.model.embedder import Embedder, EmbedderConfig
-from core.model.locate import default_models_dir, locate
+from tests.support.peer import demo_texts, peer
 
-DEMO = Path(__file__).resolve().parent.parent / "precompute" / "demo"
 MODELS = {"all-MiniLM-L6-v2": 325, "SmolLM2-135M": 100}
 """How many documents of the demo each is tried on; SmolLM2 is ten times slower."""
-
-
-def demo_texts() -> list[str]:
-    """The demo corpus."""
-    return [json.loads(line)["text"] for path in sorted(DEMO.glob("*.jsonl")) for line in path.open(encoding="utf-8")]
-
-
-def peer(model: str, max_tokens: int) -> Any:
-    """sentence-transformers with the same weights, pooling and length."""
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
-
-    folder = str(locate(model, default_models_dir()).folder)
-    if (Path(folder) / "modules.json").is_file():
-        return SentenceTransformer(folder, device="cpu")
-    words = Transformer(folder, max_seq_length=max_tokens)
-    pooling = Pooling(words.get_embedding_dimension(), pooling_mode="lasttoken")
-    return SentenceTransformer(modules=[words, pooling, Normalize()], device="cpu")
 
 
 def seconds(work: Callable[[], object]) -> float:

@@ -44,11 +44,11 @@ def texts(count: int) -> Iterator[str]:
 
 def measure(url: str, documents: int, concurrency: int) -> dict[str, float]:
     """Asks about ``documents`` with an empty store, then with a full one."""
-    from precompute.labelling.answers import Answers
+    from precompute.labelling.answers import AnswerStore
     from precompute.labelling.ask import AskConfig, ask
 
     config = AskConfig(TOPICS, base_url=url, concurrency=concurrency)
-    with tempfile.TemporaryDirectory() as folder, Answers(Path(folder) / "answers.sqlite") as answers:
+    with tempfile.TemporaryDirectory() as folder, AnswerStore(Path(folder) / "answers.sqlite") as answers:
         seconds, busy = [], []
         for _ in range(2):
             began, cpu = time.perf_counter(), time.process_time()

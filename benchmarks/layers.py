@@ -21,10 +21,11 @@ from typing import Any
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
-from benchmarks.extract import demo_texts, seconds
+from benchmarks.extract import seconds
 from benchmarks.result import Result
 from core.model.embedder import Embedder, EmbedderConfig
 from precompute.steps.layers.rows import embed_layers
+from tests.support.peer import demo_texts
 
 MODEL, DOCUMENTS, TURN = "SmolLM2-135M", 300, 25
 """``TURN`` documents are embedded by both, then the next ones: a job that comes in between costs both alike."""

@@ -27,12 +27,12 @@ from websockets.exceptions import ConnectionClosed
 
 from benchmarks.app_browser import Server, server
 from benchmarks.app_run import NAME, big_run
-from benchmarks.load_client import Reader, Seen
 from benchmarks.load_tabs import Tabs
-from benchmarks.load_walk import DOCUMENT, WITH_MODEL, WITHOUT_MODEL, Step, Walker, step, tour
 from benchmarks.result import Result
 from core.runs.run import Run
 from pages.shared.queue import MOST_WAITING
+from tests.support.session_client import SessionClient, SessionRecord
+from tests.support.session_walk import DOCUMENT, WITH_MODEL, WITHOUT_MODEL, Step, Walker, step, tour, words_for
 
 MOST_RATIO, MOST_MB, MOST_GROWTH = 1.5, 2_000, 0.05
 """Memory with all readers against one's; without the model; and how much the last half of a phase may add."""
@@ -46,7 +46,7 @@ class Phase:
     """What a crowd's walk came to; ``memory`` are megabytes, a sample each ``EVERY`` seconds."""
 
     sessions: int
-    seen: Sequence[Seen]
+    seen: Sequence[SessionRecord]
     memory: Sequence[float]
     cpu: float
     """Seconds of the server's processor."""
@@ -97,12 +97,6 @@ def processor(pid: int) -> float:
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
-def words_for(count: int) -> list[str]:
-    """Words that stand in no document, each of them nobody else's."""
-    chance = random.Random(11)
-    return ["zq" + "".join(chance.choices("bcdfghjklmnpqrstvwx", k=12)) for _ in range(count)]
-
-
 @dataclass(frozen=True)
 class Plan:
     """When a phase ends (of time.monotonic), and the mean seconds between two steps of a reader."""
@@ -111,10 +105,10 @@ class Plan:
     think: float
 
 
-async def walk(at: str, run: str, word: str, words: Sequence[str], steps: dict[str, Step], plan: Plan) -> Seen:
+async def walk(at: str, run: str, word: str, words: Sequence[str], steps: dict[str, Step], plan: Plan) -> SessionRecord:
     """One reader until the time is up; a lost connection is an error and the end."""
     others = [other.encode() for other in words if other != word]
-    reader, chance = Reader(at, foreign=lambda: others), random.Random(word)
+    reader, chance = SessionClient(at, foreign=lambda: others), random.Random(word)
     walker = Walker(reader, word, chance, run)
     try:
         await reader.open(run=run)
@@ -150,7 +144,7 @@ async def crowd(on: Server, run: str, steps: dict[str, Step], options: argparse.
     return phase
 
 
-async def bring(reader: Reader, word: str, places: asyncio.Semaphore) -> None:
+async def bring(reader: SessionClient, word: str, places: asyncio.Semaphore) -> None:
     """One reader with one document, who comes when the queue has a place, reads the answer and goes."""
     try:
         async with places:
@@ -169,7 +163,7 @@ async def documents(on: Server, sessions: int, minutes: float) -> list[Result]:
     """
     before, words, places = processor(on.pid), words_for(sessions), asyncio.Semaphore(MOST_WAITING)
     known = [word.encode() for word in words]
-    readers = {word: Reader(on.address, foreign=partial(_others, known, word.encode())) for word in words}
+    readers = {word: SessionClient(on.address, foreign=partial(_others, known, word.encode())) for word in words}
     tasks = [asyncio.create_task(bring(reader, word, places)) for word, reader in readers.items()]
     _, late = await asyncio.wait(tasks, timeout=60 * minutes)
     for task in late:
@@ -190,9 +184,9 @@ def _others(words: Sequence[bytes], own: bytes) -> list[bytes]:
 
 async def churn(on: Server, sessions: int) -> Phase:
     """Readers who open the first page and go; Streamlit keeps the last 128 of them for two minutes."""
-    before, seen, memory = processor(on.pid), list[Seen](), list[float]()
+    before, seen, memory = processor(on.pid), list[SessionRecord](), list[float]()
     for _ in range(sessions):
-        reader = await Reader(on.address).open(run=NAME)
+        reader = await SessionClient(on.address).open(run=NAME)
         await reader.close()
         seen.append(reader.seen)
         memory.append(resident(on.pid))
@@ -201,7 +195,7 @@ async def churn(on: Server, sessions: int) -> Phase:
 
 async def measure(cache: Path, options: argparse.Namespace) -> list[Result]:
     with server("app.py", cache) as on:
-        first = await Reader(on.address).open(run=NAME)
+        first = await SessionClient(on.address).open(run=NAME)
         await tour(Walker(first, "", random.Random(0), NAME))
         alone = resident(on.pid)
         print(f"One session that has seen all pages: {alone:,.0f} MB", flush=True)

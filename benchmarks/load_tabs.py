@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from playwright.sync_api import Error, Page, WebSocket
 
 from benchmarks.app_browser import chromium, fresh_page, settle
-from benchmarks.load_client import Seen
+from tests.support.session_client import SessionRecord
 
 _EXPLORE, _UNDERSTAND = ("", "head_map", "heat_map", "head_profile"), ("stages", "topics", "layers", "attention")
 PATHS = (*_EXPLORE, *_UNDERSTAND, "your_document", "retrieval_lab")
@@ -29,7 +29,7 @@ class Tab:
     page: Page
     own: bytes
     words: Collection[bytes]
-    seen: Seen
+    seen: SessionRecord
     leaving: bool = False
     """While the tab itself goes to another address its old websocket is closed, which is no fault."""
 
@@ -70,7 +70,7 @@ class Tabs:
     """The tabs' own words, one each."""
     words: Collection[bytes]
     """Everybody's."""
-    seen: Seen = field(default_factory=Seen)
+    seen: SessionRecord = field(default_factory=SessionRecord)
     _stop: threading.Event = field(default_factory=threading.Event)
     _open: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None

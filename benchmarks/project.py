@@ -77,7 +77,7 @@ def measure(name: str, points: int, path: Path) -> dict[str, float]:
 def judge(vectors: np.ndarray, maps: dict[str, np.ndarray]) -> dict[str, dict[str, float]]:
     """The share of true neighbours kept by each of the maps, and its KL divergence."""
     from core.maps.neighbours import Index
-    from core.maps.repulsion import Grid, divergence
+    from core.maps.repulsion import RepulsionGrid, divergence
     from core.maps.tsne import MapConfig, affinities
 
     chosen = np.random.default_rng(1).choice(len(vectors), min(5_000, len(vectors)), replace=False)
@@ -87,7 +87,7 @@ def judge(vectors: np.ndarray, maps: dict[str, np.ndarray]) -> dict[str, dict[st
     for name, places in maps.items():
         near = Index(places, THREADS, exact=True).search(places[chosen], 11).points
         kept = [len(np.intersect1d(a[a != i], b[b != i])) / 10 for i, a, b in zip(chosen, true, near, strict=True)]
-        normaliser = Grid(0.2, THREADS).field(places).at(places).potential.sum(dtype=np.float64) - len(places)
+        normaliser = RepulsionGrid(0.2, THREADS).field(places).at(places).potential.sum(dtype=np.float64) - len(places)
         kl = divergence(graph, places, places).sum() + np.log(normaliser)
         verdicts[name] = {"recall_at_10": float(np.mean(kept)), "kl": float(kl)}
     return verdicts

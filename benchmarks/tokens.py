@@ -13,8 +13,8 @@ from importlib import import_module
 from pathlib import Path
 
 from benchmarks.cost import MEASURED
-from benchmarks.extract import demo_texts
 from core.model.embedder import EmbedderConfig
+from tests.support.peer import demo_texts
 
 
 def main() -> None:

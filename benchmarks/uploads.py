@@ -19,10 +19,10 @@ from pathlib import Path
 
 from benchmarks.app_browser import Server, server
 from benchmarks.load import DEMO, demo_run, resident
-from benchmarks.load_client import Reader
-from benchmarks.load_walk import Walker, own_document, tour
 from benchmarks.result import Result
 from core.uploads.apart import AT_ONCE
+from tests.support.session_client import SessionClient
+from tests.support.session_walk import Walker, own_document, tour
 
 MOST_RATIO, MOST_SECONDS = 1.5, 2.0
 FILES = 40
@@ -80,7 +80,7 @@ async def watch(on: Server, seen: Watched) -> None:
 
 async def read(on: Server, seen: Watched) -> None:
     """Somebody who turns pages all the time."""
-    reader = await Reader(on.address).open(run=DEMO)
+    reader = await SessionClient(on.address).open(run=DEMO)
     while True:
         for page in PAGES:
             began = time.perf_counter()
@@ -89,13 +89,13 @@ async def read(on: Server, seen: Watched) -> None:
             await asyncio.sleep(0.1)
 
 
-async def ready(on: Server) -> Reader:
-    reader = await Reader(on.address).open(run=DEMO)
+async def ready(on: Server) -> SessionClient:
+    reader = await SessionClient(on.address).open(run=DEMO)
     await reader.show("your_document", run=DEMO)
     return reader
 
 
-async def bring(reader: Reader, number: int) -> str:
+async def bring(reader: SessionClient, number: int) -> str:
     """What became of a file: "taken", or the sentence that refuses it."""
     bomb = number % (FILES // len(BOMBS)) == 0
     name, data = ("json", BOMBS[number // (FILES // len(BOMBS))]) if bomb else ORDINARY[number % len(ORDINARY)]
@@ -108,7 +108,7 @@ async def bring(reader: Reader, number: int) -> str:
 
 async def measure(cache: Path) -> list[Result]:
     with server("app.py", cache) as on:
-        first = await Reader(on.address).open(run=DEMO)
+        first = await SessionClient(on.address).open(run=DEMO)
         await tour(walker := Walker(first, "zqbench", random.Random(0), DEMO))
         await own_document(walker)
         await first.close()

@@ -17,7 +17,7 @@ from core.analysis.topic_match import WITHIN
 from core.analysis.topics import merged_into
 from core.model.stages import HEADS, RANDOM, STAGES
 from core.retrieval.findings import retrieval_json, retrieval_lines, voting_findings
-from core.runs.describe import brings_stages, left_out, sampled, stages_said, stored
+from core.runs.describe import brings_stages, left_out, sampled, stage_names, stored
 from core.runs.labels import CIRCULAR_NOTE
 from core.runs.results import all_labels, read_retrieval, read_tables, read_topics
 from core.runs.run import Run, open_run
@@ -71,7 +71,7 @@ def _head(run: Run, tables: Tables) -> list[str]:
     ]
     if missing := left_out(tables.manifest):
         lines.append(
-            f"A slim run: {stages_said(missing)} {'are' if len(missing) > 1 else 'is'} not kept; "
+            f"A slim run: {stage_names(missing)} {'are' if len(missing) > 1 else 'is'} not kept; "
             f"'{brings_stages(run.name, tables.manifest)}' brings {'them' if len(missing) > 1 else 'it'}."
         )
     if tables.manifest.is_sampled:

@@ -13,6 +13,7 @@ FORBIDDEN = {
     "precompute": {"pages", "streamlit", "app", "benchmarks", "tests"},
     "pages": {"precompute", "app", "benchmarks", "tests"},
     "app.py": {"precompute", "benchmarks", "tests"},
+    **{f"tests/{room}": {"benchmarks"} for room in ("browser", "core", "pages", "precompute", "support")},
 }
 ROOMS: dict[str, set[str]] = {
     "model": set(),

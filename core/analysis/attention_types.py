@@ -6,18 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from core.analysis.attention_measures import ENDS, MEASURES
+from core.analysis.rules import Rule, Verdict, judged
 
 MIXED = "mixed"
 
 
 @dataclass(frozen=True)
-class Evidence:
+class AttentionEvidence:
     """One head's measures by the columns' names; NaN where a measure is impossible, as looking ahead may be."""
 
     figures: Mapping[str, float]
 
     @classmethod
-    def of(cls, row: Mapping[str, object]) -> Evidence:
+    def of(cls, row: Mapping[str, object]) -> AttentionEvidence:
         """From a row of ``analysis/attention.parquet``."""
         names = [measure + end for measure in MEASURES for end in ENDS]
         return cls({name: _or_nan(row.get(name)) for name in names})
@@ -35,30 +36,14 @@ class Evidence:
         return self(measure) >= least and self(f"{measure}_low") >= low
 
 
-@dataclass(frozen=True)
-class Rule:
-    sentence: str
-    holds: Callable[[Evidence], bool]
-    because: Callable[[Evidence], str]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """``type`` is the first rule that holds, ``mixed`` if none does; ``types`` are all that hold."""
-
-    type: str
-    types: tuple[str, ...]
-    because: str
-
-
-def _share(measure: str, words: str) -> Callable[[Evidence], str]:
+def _share(measure: str, words: str) -> Callable[[AttentionEvidence], str]:
     return lambda e: (
         f"{e(measure):.0%} of its attention {words} ({e(f'{measure}_low'):.0%} to {e(f'{measure}_high'):.0%}); "
         f"shuffled {e(f'{measure}_shuffled'):.1%}"
     )
 
 
-RULES: dict[str, Rule] = {
+RULES: dict[str, Rule[AttentionEvidence]] = {
     "previous token": Rule(
         "At least 40 % of the attention goes to the token before (its interval above 30 %).",
         lambda e: e.surely("previous", 0.4, 0.3),
@@ -115,21 +100,18 @@ MIXED_SENTENCE = "None of the written rules holds: its attention is divided."
 TYPES = (*RULES, MIXED)
 
 
-def verdict(evidence: Evidence) -> Verdict:
-    """The type of a head with these measures."""
-    types = tuple(name for name, rule in RULES.items() if rule.holds(evidence))
-    if types:
-        return Verdict(types[0], types, "; ".join(RULES[name].because(evidence) for name in types))
-    return Verdict(MIXED, (), because(evidence, MIXED))
+def type_of(evidence: AttentionEvidence) -> Verdict:
+    """The types of a head with these measures; without a name it is MIXED."""
+    return judged(RULES, evidence, lambda e: because(e, MIXED))
 
 
-def because(evidence: Evidence, type_: str) -> str:
+def because(evidence: AttentionEvidence, type_: str) -> str:
     """What decided one type."""
     if type_ in RULES:
         return RULES[type_].because(evidence)
     shares = {"previous": "token before", "first": "first token", "delimiters": "delimiters", "window": "within 8"}
-    said = ", ".join(f"{words} {evidence(measure):.0%}" for measure, words in shares.items())
-    return f"no rule holds: {said}, entropy {evidence('entropy'):.2f}"
+    figures = ", ".join(f"{words} {evidence(measure):.0%}" for measure, words in shares.items())
+    return f"no rule holds: {figures}, entropy {evidence('entropy'):.2f}"
 
 
 def sentence(type_: str) -> str:

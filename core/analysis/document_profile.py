@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.analysis.similarity import similarity
+from core.analysis.similarity import head_norms, similarity
 from core.errors import Mistake, listed
 
 
@@ -82,8 +82,7 @@ def profile(vectors: np.ndarray, yardstick: Yardstick) -> Profile:
     vectors = vectors.astype(np.float32, copy=False)
     mean = np.float32(0) if yardstick.mean is None else yardstick.mean.astype(np.float32)
     cosines = similarity((vectors - mean)[None], yardstick.topics.astype(np.float32) - mean)[0]
-    lengths = np.linalg.norm(vectors, axis=1)
-    activation = np.concatenate([[np.linalg.norm(lengths)], lengths])
+    activation = head_norms(vectors[None])[0]
     return Profile(
         cosines,
         yardstick.similarities.percentile(cosines),

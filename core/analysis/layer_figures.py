@@ -13,7 +13,7 @@ from core.analysis.layer_measures import BETWEEN_GROUPS, FULL, WITHIN_GROUP
 from core.analysis.probe import BY_DOCUMENT, Samples, probe
 from core.analysis.profiles import Profiles, profiles
 from core.analysis.redundancy import Moments
-from core.analysis.similarity import similarity
+from core.analysis.similarity import head_norms, similarity
 from core.analysis.topic_match import ranks, topic_match
 from core.errors import Mistake
 from core.model.shape import ModelShape
@@ -100,8 +100,7 @@ def layer_figures(
 
 
 def _activation(rows: np.ndarray, heads: int, seed: int) -> Figure:
-    norms = np.linalg.norm(rows.reshape(len(rows), heads, -1).astype(np.float64), axis=2)
-    norms = np.concatenate([np.sqrt((norms**2).sum(axis=1, keepdims=True)), norms], axis=1)
+    norms = head_norms(rows.reshape(len(rows), heads, -1))
     by_head = means(norms, seed)
     return Figure(by_head, {HEADS: means(norms[:, 1:].mean(axis=1, keepdims=True), seed)})
 

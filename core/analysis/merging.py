@@ -22,7 +22,7 @@ class Merges:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class MergeAgreement:
     """How far two groupings agree: 1 the same, 0 no more than by chance (adjusted Rand index); pairs put together."""
 
     index: float
@@ -64,14 +64,14 @@ def suggest_merges(similarity: np.ndarray, threshold: float | None = None, group
     return Merges(np.argsort(np.argsort(first))[inverse], threshold)
 
 
-def agreement(first: Sequence[int] | np.ndarray, second: Sequence[int] | np.ndarray) -> Agreement:
+def agreement(first: Sequence[int] | np.ndarray, second: Sequence[int] | np.ndarray) -> MergeAgreement:
     """Of two groupings of the same topics."""
     from sklearn.metrics import adjusted_rand_score
 
     one, other = np.asarray(first), np.asarray(second)
     upper = np.triu_indices(len(one), 1)
     same_one, same_other = (values[:, None] == values[None, :] for values in (one, other))
-    return Agreement(
+    return MergeAgreement(
         float(adjusted_rand_score(one, other)),
         int((same_one & same_other)[upper].sum()),
         int(same_one[upper].sum()),

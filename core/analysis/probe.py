@@ -52,7 +52,7 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Mistakes:
+class ProbeMistakes:
     """``wrong`` of the probe's answers, the ``share`` of them that name a head of the same group, and chance's."""
 
     wrong: int
@@ -115,7 +115,7 @@ def probe(vectors: np.ndarray, samples: Samples, split: str, seed: int = 0) -> P
     )
 
 
-def mistakes_within_groups(confusion: np.ndarray, shape: ModelShape) -> Mistakes | None:
+def mistakes_within_groups(confusion: np.ndarray, shape: ModelShape) -> ProbeMistakes | None:
     """How many of the mistakes in ``confusion[head, predicted]`` stay within a key/value group.
 
     None where no heads share a key/value head, all do, or nothing was mistaken.
@@ -126,7 +126,7 @@ def mistakes_within_groups(confusion: np.ndarray, shape: ModelShape) -> Mistakes
         return None
     same = group[:, None] == group[None, :]
     each = shape.heads // shape.kv_heads
-    return Mistakes(int(wrong.sum()), float(wrong[same].sum() / wrong.sum()), (each - 1) / (shape.heads - 1))
+    return ProbeMistakes(int(wrong.sum()), float(wrong[same].sum() / wrong.sum()), (each - 1) / (shape.heads - 1))
 
 
 def _predict(train: np.ndarray, heads: np.ndarray, test: np.ndarray, count: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from core.analysis import study
-from core.analysis.merging import STUDY_GROUPS, Agreement, Merges, agreement, suggest_merges, topic_similarity
+from core.analysis.merging import STUDY_GROUPS, MergeAgreement, Merges, agreement, suggest_merges, topic_similarity
 from core.analysis.probe import SPLITS
 from core.analysis.topics import merged_into, original
 from core.model.stages import HEADS, RANDOM
@@ -24,7 +24,7 @@ class TopicMerges:
     groups: list[list[str]]
     """Only groups of two or more."""
     merges: Merges
-    agreement: Agreement
+    agreement: MergeAgreement
 
 
 def topic_merges(vectors: np.ndarray, stage: int, threshold: float | None = None) -> TopicMerges:

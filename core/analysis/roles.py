@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from core.analysis.rules import Rule, Verdict, judged
 
 
 @dataclass(frozen=True)
-class Evidence:
+class RoleEvidence:
     """One head's numbers, as far as roles need them; see core/analysis/profiles.py for what they mean."""
 
     mean: float
@@ -33,25 +35,7 @@ class Evidence:
     """By measure: whether the head is above, within or below random slices; None where that was not computed."""
 
 
-@dataclass(frozen=True)
-class Rule:
-    sentence: str
-    holds: Callable[[Evidence], bool]
-    because: Callable[[Evidence], str]
-    beyond: tuple[str, str]
-    """The measure in which the head must also lie beyond random slices, and on which side."""
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """``role`` is the first rule that holds, None if none does; ``roles`` are all that hold."""
-
-    role: str | None
-    roles: tuple[str, ...]
-    because: str
-
-
-RULES: dict[str, Rule] = {
+RULES: dict[str, Rule[RoleEvidence]] = {
     "selective": Rule(
         "One topic's documents stand out: AUC at least 0.9 (its interval above 0.8), by their own topics and by that "
         "topic's name (at least 0.75); a gap of 0.05 or more, and half as large again as the next topic's.",
@@ -63,29 +47,25 @@ RULES: dict[str, Rule] = {
             and e.gap >= 1.5 * max(0.0, e.next_gap)  # in this order: without a second topic it is NaN, and 0 counts
         ),
         lambda e: (
-            f"{e.topic}: gap {e.gap:.2f} (next topic {_said(e.next_gap)}), AUC {e.auc:.2f} (above {e.auc_low:.2f}), "
-            f"by the topic's name {e.auc_by_name:.2f}; chance 0.50"
+            f"{e.topic}: gap {e.gap:.2f} (next topic {_or_unknown(e.next_gap)}), AUC {e.auc:.2f} "
+            f"(above {e.auc_low:.2f}), by the topic's name {e.auc_by_name:.2f}; chance 0.50"
         ),
-        ("selectivity", "above"),
     ),
     "sparse": Rule(
         "Single documents stand out: the 2 % farthest from the median have at least half of all squared deviation "
         "(0.14 in a normal distribution), and one is 0.1 or more away.",
         lambda e: e.sparsity >= 0.5 and e.farthest >= 0.1,
         lambda e: f"2 % of the documents have {e.sparsity:.0%} of the deviation (normal: 14 %), up to {e.farthest:.2f}",
-        ("sparsity", "above"),
     ),
     "uniform": Rule(
         "Nothing varies: the spread over documents is below 0.02.",
         lambda e: e.spread < 0.02,
         lambda e: f"spread {e.spread:.3f} around {e.mean:.2f}",
-        ("spread", "below"),
     ),
     "avoiding": Rule(
         "Negative for nearly all: at least nine in ten documents, and the mean's interval below 0.",
         lambda e: e.mean_high < 0 and e.positive <= 0.1,
         lambda e: f"mean {e.mean:.2f} ({e.mean_low:.2f} to {e.mean_high:.2f}), {1 - e.positive:.0%} not above 0",
-        ("mean", "below"),
     ),
     "aligned": Rule(
         "Follows the full embedding's order within topics: rank correlation at least 0.5, its interval above what "
@@ -95,35 +75,39 @@ RULES: dict[str, Rule] = {
             f"rank correlation {e.alignment:.2f} (above {e.alignment_low:.2f}), "
             f"random slices at most {e.alignment_of_random:.2f}"
         ),
-        ("alignment", "above"),
     ),
     "general": Rule(
         "High for nearly all: 95 in 100 documents above 0.1, whatever their topic.",
         lambda e: e.low_percentile >= 0.1,
         lambda e: f"mean {e.mean:.2f}, 95 % of the documents above {e.low_percentile:.2f}",
-        ("mean", "above"),
     ),
 }
 """In order: the first that holds is the role. The more particular come first."""
 
+BEYOND: dict[str, tuple[str, str]] = {
+    "selective": ("selectivity", "above"),
+    "sparse": ("sparsity", "above"),
+    "uniform": ("spread", "below"),
+    "avoiding": ("mean", "below"),
+    "aligned": ("alignment", "above"),
+    "general": ("mean", "above"),
+}
+"""By role: the measure in which the head must also lie beyond random slices, and on which side."""
 
-def verdict(evidence: Evidence) -> Verdict:
+
+def role_of(evidence: RoleEvidence) -> Verdict:
     """The role of a head with these numbers; one that random slices show as well is not claimed."""
     seen = evidence.against_slices
-    roles = tuple(
-        role
-        for role, rule in RULES.items()
-        if rule.holds(evidence) and (seen is None or seen.get(rule.beyond[0]) == rule.beyond[1])
-    )
-    if roles:
-        return Verdict(roles[0], roles, "; ".join(RULES[role].because(evidence) for role in roles))
-    return Verdict(
-        None,
-        (),
-        f"no rule holds: mean {evidence.mean:.2f}, spread {evidence.spread:.2f}, best topic AUC {_said(evidence.auc)}, "
-        f"rank correlation {evidence.alignment:.2f} (random slices at most {evidence.alignment_of_random:.2f})",
+    rules = {name: rule for name, rule in RULES.items() if seen is None or seen.get(BEYOND[name][0]) == BEYOND[name][1]}
+    return judged(rules, evidence, _no_role)
+
+
+def _no_role(e: RoleEvidence) -> str:
+    return (
+        f"no rule holds: mean {e.mean:.2f}, spread {e.spread:.2f}, best topic AUC {_or_unknown(e.auc)}, "
+        f"rank correlation {e.alignment:.2f} (random slices at most {e.alignment_of_random:.2f})"
     )
 
 
-def _said(value: float) -> str:
+def _or_unknown(value: float) -> str:
     return "unknown" if value != value else f"{value:.2f}"

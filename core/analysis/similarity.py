@@ -16,6 +16,12 @@ def unit(vectors: np.ndarray) -> np.ndarray:
     return np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
 
 
+def head_norms(docs: np.ndarray) -> np.ndarray:
+    """The lengths of ``docs[doc, head, dim]``: ``[doc, 1 + head]`` in float64, index 0 the full embedding's."""
+    norms = np.linalg.norm(docs.astype(np.float64), axis=2)
+    return np.concatenate([np.sqrt((norms**2).sum(axis=1, keepdims=True)), norms], axis=1)
+
+
 def similarity(docs: np.ndarray, topics: np.ndarray) -> np.ndarray:
     """Cosines of ``docs[doc, head, dim]`` and ``topics[topic, head, dim]``: ``[doc, 1 + head, topic]``.
 

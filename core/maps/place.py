@@ -42,7 +42,7 @@ class Placer:
         """
         from openTSNE.affinity import joint_probabilities_nn
 
-        from core.maps.repulsion import Grid, attraction, divergence
+        from core.maps.repulsion import RepulsionGrid, attraction, divergence
 
         if not len(vectors):
             return np.empty((0, 2), dtype=np.float32)
@@ -57,7 +57,7 @@ class Placer:
             n_reference_samples=len(self.coordinates),
             n_jobs=self.threads,
         ).astype(np.float32)
-        field = Grid(threads=self.threads).field(self.coordinates)
+        field = RepulsionGrid(threads=self.threads).field(self.coordinates)
         places = np.median(self.coordinates[found.points[:, :_NEAREST]], axis=1).astype(np.float32)
         least = np.full(len(places), np.inf)
         for start in (places.copy(), *(self.coordinates[points] for points in found.points.T)):

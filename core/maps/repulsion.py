@@ -140,7 +140,7 @@ class Field:
         return Repulsion(found[:, :2] * np.float32(-0.5 / self.spacing), found[:, 2])
 
 
-class Grid:
+class RepulsionGrid:
     """Makes fields, and keeps the kernel's transform for as long as the grid's size stays the same."""
 
     def __init__(self, spacing: float = SPACING, threads: int = 1) -> None:

@@ -70,13 +70,13 @@ def fit_opentsne(vectors: np.ndarray, config: MapConfig, on_iteration: OnIterati
     from openTSNE import TSNEEmbedding
     from openTSNE.affinity import PrecomputedAffinities
 
-    from core.maps.repulsion import Grid, attraction, divergence
+    from core.maps.repulsion import RepulsionGrid, attraction, divergence
 
     graph = affinities(vectors, config)
     attracting, own = graph.astype(np.float32), len(vectors)
-    grid, done = Grid(threads=config.threads), 0
+    grid, done = RepulsionGrid(threads=config.threads), 0
 
-    def forces(exaggeration: float) -> Callable[..., tuple[float, np.ndarray]]:
+    def gradient(exaggeration: float) -> Callable[..., tuple[float, np.ndarray]]:
         def gradient(
             embedding: np.ndarray, *_: Any, should_eval_error: bool = False, **__: Any
         ) -> tuple[float, np.ndarray]:
@@ -113,7 +113,7 @@ def fit_opentsne(vectors: np.ndarray, config: MapConfig, on_iteration: OnIterati
             exaggeration=1,
             momentum=momentum,
             learning_rate=own / exaggeration,
-            negative_gradient_method=forces(exaggeration),
+            negative_gradient_method=gradient(exaggeration),
         )
         done += iterations
     return Fitted(np.asarray(layout, dtype=np.float32), float(layout.kl_divergence))

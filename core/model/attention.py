@@ -76,7 +76,7 @@ def _watched(extractor: HeadExtractor, layer: int, tokens: int, keep: Keep) -> I
     def ask(module: nn.Module, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         return args, {**kwargs, "output_attentions": True}
 
-    def look(module: nn.Module, args: Any, output: Any) -> None:
+    def catch(module: nn.Module, args: Any, output: Any) -> None:
         if not caught and isinstance(output, tuple):
             weights = next((value for value in output[1:] if getattr(value, "shape", None) == shape), None)
             if weights is not None:
@@ -88,7 +88,7 @@ def _watched(extractor: HeadExtractor, layer: int, tokens: int, keep: Keep) -> I
             if name and "output_attentions" in inspect.signature(module.forward).parameters:
                 # Older models, such as MPNet, give the weights only to who asks.
                 stack.callback(module.register_forward_pre_hook(ask, with_kwargs=True).remove)
-            stack.callback(module.register_forward_hook(look).remove)
+            stack.callback(module.register_forward_hook(catch).remove)
         yield
 
 

@@ -18,7 +18,7 @@ _MARKS = ("##", "Ġ", "▁", "Ċ", "</w>")
 
 
 @dataclass(frozen=True)
-class Kinds:
+class TokenKinds:
     """What each token of a text is, ``[token]``."""
 
     delimiter: np.ndarray
@@ -26,7 +26,7 @@ class Kinds:
     """Never the first token: heads rest there, whatever it is."""
 
 
-def kinds(spans: Spans, text: str, special_ids: Collection[int], rare: Collection[int]) -> Kinds:
+def kinds(spans: Spans, text: str, special_ids: Collection[int], rare: Collection[int]) -> TokenKinds:
     """Of one text's tokens; ``rare`` are ids, see ``rare_ids``.
 
     Delimiters are special tokens ([CLS], [SEP], an end of sequence) and tokens of nothing but punctuation and line
@@ -35,7 +35,7 @@ def kinds(spans: Spans, text: str, special_ids: Collection[int], rare: Collectio
     marks = delimiters(spans, text, special_ids)
     seldom = np.array([token in rare for token in spans.ids]) & ~marks
     seldom[0] = False
-    return Kinds(marks, seldom)
+    return TokenKinds(marks, seldom)
 
 
 def delimiters(spans: Spans, text: str, special_ids: Collection[int]) -> np.ndarray:

@@ -58,9 +58,9 @@ class Breaker:
     def trouble(self) -> str:
         """That the store is silent, in a sentence with a remedy; '' while it is not."""
         since = self.silent_since
-        return self._said(since) if since is not None else ""
+        return self._silent_sentence(since) if since is not None else ""
 
-    def _said(self, since: float) -> str:
+    def _silent_sentence(self, since: float) -> str:
         return (
             f"{self._address} has not answered since {clock(since)}. The server asks again by itself: load the page "
             "again in a moment. If that lasts, check the network connection and AWS_ENDPOINT_URL."
@@ -92,7 +92,7 @@ class Breaker:
             left = SILENCE if since is None else since + SILENCE - time.monotonic()
             if since is not None and left <= 0:
                 self._open(since)
-                raise NoAnswer(self._said(since))
+                raise NoAnswer(self._silent_sentence(since))
             if (time_left := call.begun + within - time.monotonic()) <= 0:
                 return None
             wait([call], min(_GLANCE, left, time_left))

@@ -161,7 +161,7 @@ def switch(mirror: Copies, name: str) -> bool:
         return False
     with mirror.switching(name):
         if is_finished(manifest) or (before is not None and is_finished(before)):
-            _exchange(mirror, folder, manifest, entries)
+            _take_version(mirror, folder, manifest, entries)
         else:  # it is being made, perhaps by this machine, too: nothing of it is taken away
             _write(folder / FILES, as_json(entries))
             _write(folder / MANIFEST, manifest)
@@ -202,7 +202,7 @@ def _reconcile(mirror: Copies, top: str) -> None:
             path.unlink(missing_ok=True)
 
 
-def _exchange(mirror: Copies, folder: Path, manifest: bytes, entries: Mapping[str, Entry]) -> None:
+def _take_version(mirror: Copies, folder: Path, manifest: bytes, entries: Mapping[str, Entry]) -> None:
     had = local_entries(folder)
     new = mirror.folder / f".new-{folder.name}-{uuid.uuid4().hex[:8]}"
     try:

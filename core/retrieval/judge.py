@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.retrieval.head_index import largest_in_rows
-from core.retrieval.metrics import METRICS, Answers, measured
+from core.retrieval.metrics import METRICS, Relevance, measured
 from core.retrieval.ways import DEPTH, WAYS, Heads, Seen
 
 METRIC, PLACES = "ndcg", 10
@@ -64,7 +64,7 @@ class Judge:
     squares: np.ndarray | None
     """``[head, doc]``: squared lengths, where the way divides by the length of what is kept."""
     asked: Asked
-    answers: Answers
+    answers: Relevance
 
     @classmethod
     def of(cls, way: str, asked: Asked, scores: np.ndarray) -> Judge:
@@ -79,7 +79,7 @@ class Judge:
             else:
                 parts[:, query] = WAYS[way].given(seen, everyone)
         squares = asked.seen[0].doc_lengths.astype(np.float32) ** 2 if way == "full" else None
-        return cls(way, parts, squares, asked, Answers.of(asked.relevant, asked.topics))
+        return cls(way, parts, squares, asked, Relevance.of(asked.relevant, asked.topics))
 
     @property
     def heads(self) -> int:

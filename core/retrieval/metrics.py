@@ -18,7 +18,7 @@ METRICS = {
 
 
 @dataclass(frozen=True)
-class Answers:
+class Relevance:
     """What queries should find, laid out so that many rankings of the same queries are measured quickly."""
 
     relevant: np.ndarray
@@ -29,7 +29,7 @@ class Answers:
     """``[doc]``: a number each, -1 for a document without: it has no topic that could be found."""
 
     @classmethod
-    def of(cls, relevant: Sequence[Sequence[int]], topics: np.ndarray) -> Answers:
+    def of(cls, relevant: Sequence[Sequence[int]], topics: np.ndarray) -> Relevance:
         """``relevant[query]`` has at least one document."""
         asked = np.zeros((len(relevant), len(topics)), dtype=bool)
         wanted = np.zeros((len(relevant), max(1, int(topics.max(initial=-1)) + 1)), dtype=bool)
@@ -40,7 +40,7 @@ class Answers:
         return cls(asked, wanted, topics)
 
 
-def measured(ranked: np.ndarray, answers: Answers) -> np.ndarray:
+def measured(ranked: np.ndarray, answers: Relevance) -> np.ndarray:
     """``[metric, query, k]`` in the order of ``METRICS``, k from 1 to the rankings' depth.
 
     ``ranked[query, rank]`` are documents, best first, each once in a row. A query whose relevant documents have no

@@ -9,15 +9,13 @@ import numpy as np
 
 from core.analysis.bootstrap import Interval, means
 from core.retrieval.judge import Asked, Judge
-from core.retrieval.metrics import Answers, measured
+from core.retrieval.metrics import Relevance, measured
 from core.retrieval.pruning import Curve, Enough, Importance, backward, curve, enough, halves, importance, random_band
 from core.retrieval.ways import DEPTH, WAYS
 from core.retrieval.weights import Learned, learn
 
 CHANCE = "chance"
 """Documents in random order: what any way has to beat."""
-KS = (1, 3, 5, 10, 20, 32)
-"""Places at which every query's figures are kept."""
 ORDERS = ("greedy", "activation", "random")
 KINDS = ("uniform", "mrag", "learned")
 FEWEST = 8
@@ -72,7 +70,7 @@ def compare_ways(asked: Asked, scales: Scales, stage: int, progress: Progress, s
         progress(number / len(names), f"ranking by '{way}'")
         judge = Judge.of(way, asked, scales.scores)
         found[way] = judge.measured(judge.total(np.ones(judge.heads)))
-    found[CHANCE] = measured(_shuffled(asked, seed), Answers.of(asked.relevant, asked.topics))
+    found[CHANCE] = measured(_shuffled(asked, seed), Relevance.of(asked.relevant, asked.topics))
     return found
 
 

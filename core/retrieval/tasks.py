@@ -21,7 +21,7 @@ QUERIES = 250
 
 
 @dataclass(frozen=True)
-class Task:
+class RetrievalTask:
     """A kind of question; heads are chosen by ``metric`` among the first ``places``."""
 
     title: str
@@ -32,9 +32,9 @@ class Task:
 
 QUERY_SET, SAME_TOPIC, TOPIC_MATCH = "queries", "same topic", "topic match"
 TASKS = {
-    QUERY_SET: Task("Query set", "People's questions, and the documents that answer them."),
-    SAME_TOPIC: Task("Same topic", "A document is the question; the others of its topic are to be found."),
-    TOPIC_MATCH: Task(
+    QUERY_SET: RetrievalTask("Query set", "People's questions, and the documents that answer them."),
+    SAME_TOPIC: RetrievalTask("Same topic", "A document is the question; the others of its topic are to be found."),
+    TOPIC_MATCH: RetrievalTask(
         "Topic match", "A document is the question; its topic is to be found among the topics' names.", "success", 1
     ),
 }

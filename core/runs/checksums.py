@@ -12,24 +12,12 @@ from core.runs.files import MANIFEST, is_listed, is_local, is_temporary, sha256_
 from core.runs.manifest import Manifest, is_unchanged
 from core.runs.manifest_check import MOST_FILES
 from core.runs.run import Run
-from core.runs.schema import MADE_BY
-
-_WRITES: dict[str, tuple[str, ...]] = {
-    "search": ("search.sqlite",),
-    "label": ("labels/", "documents.parquet"),
-    "analyse": ("topics.parquet", "similarity/", "analysis/original_topics.parquet"),
-    "project": ("map/",),
-    "retrieve": ("retrieval/",),
-    "slim": ("heads/",),
-    "layers": (),
-    "attention": (),
-}
-"""By step: its files, and how the paths of others begin; beside its tables of ``analysis/``. The rest is of 'embed'."""
+from core.runs.steps import STEPS, command, writes
 
 
 def begun(files: Mapping[str, str], step: str) -> dict[str, str]:
     """The checksums that hold while ``step`` is at work: those of the files that it does not write."""
-    return {path: digest for path, digest in files.items() if not _writes(step, path)}
+    return {path: digest for path, digest in files.items() if not writes(step, path)}
 
 
 def checksums(run: Run, known: Mapping[str, str]) -> dict[str, str]:
@@ -80,19 +68,12 @@ def check_checksums(run: Run, manifest: Manifest) -> Iterator[tuple[Path, str]]:
 _CHANGED = "has changed since it was written: its SHA-256 differs from the recorded one"
 
 
-def _writes(step: str, path: str) -> bool:
-    if step not in _WRITES:
-        return True
-    tables = tuple(f"analysis/{name}.parquet" for name in MADE_BY.get(step, ()))
-    return path.startswith((*_WRITES[step], *tables))
-
-
 def _again(run: Run, path: str) -> str:
-    step = next((step for step in _WRITES if _writes(step, path)), "")
+    step = next((step for step in STEPS if step != "embed" and writes(step, path)), "")
     if path == "documents.parquet" or step in ("", "slim"):
         return f"Rebuild it with '{run.rebuild}'."
-    source = f" --labels {Path(path).stem}" if step == "label" else ""
-    return f"Rebuild it with 'python -m precompute {step} {run.name}{source} --again'."
+    source = ("--labels", Path(path).stem) if step == "label" else ()
+    return f"Rebuild it with '{command(step, run.name, *source, '--again')}'."
 
 
 def _hashed(run: Run, paths: Iterable[str]) -> dict[str, str]:

@@ -18,7 +18,7 @@ _PRECISION = {
 
 def stored(manifest: Manifest) -> str:
     """``stage 3 as int8``: which stages, and as what; and of how many documents, if not of all."""
-    return f"{stages_said(manifest.stages)} as {manifest.vectors['dtype']}" + (
+    return f"{stage_names(manifest.stages)} as {manifest.vectors['dtype']}" + (
         f", of {sampled(manifest)}" if manifest.is_sampled else ""
     )
 
@@ -44,7 +44,7 @@ def brings_stages(run: str, manifest: Manifest) -> str:
     return f"python -m precompute all {run} --source … --model …{kept} --replace"
 
 
-def stages_said(stages: Sequence[int]) -> str:
+def stage_names(stages: Sequence[int]) -> str:
     """``stage 3``, ``stages 1 and 3``."""
     numbers = [str(stage) for stage in stages]
     if len(numbers) == 1:

@@ -87,7 +87,7 @@ def row_groups(
 
 
 @dataclass(frozen=True)
-class Groups:
+class RowGroups:
     """Row groups of a file, and how many bytes their texts and those before them have."""
 
     table: pa.Table
@@ -103,7 +103,7 @@ def read_groups(
     rebuild: str,
     columns: Sequence[str] | None = None,
     before: int = 0,
-) -> Groups:
+) -> RowGroups:
     """Some row groups of a file that ``open_parquet`` has opened, checked; ``before``: bytes of texts read already.
 
     ``most`` bytes they may take (``most_bytes``, asked when the file was opened). The path is only named: another run's
@@ -117,7 +117,7 @@ def read_groups(
             raise _too_large(path, rebuild, texts)
         if len(found) != sum(file.metadata.row_group(group).num_rows for group in groups):
             raise damaged(path, rebuild)
-        return Groups(_dense(path, found, wanted, rebuild), texts)
+        return RowGroups(_dense(path, found, wanted, rebuild), texts)
     except (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError, MemoryError) as error:
         raise damaged(path, rebuild) from error
 

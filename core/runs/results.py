@@ -16,7 +16,8 @@ from core.runs.manifest import Manifest
 from core.runs.parquet import RowLookup, read_columns, row_groups
 from core.runs.parts import is_finite
 from core.runs.run import Run
-from core.runs.schema import ANALYSIS, LABELS, MAP, PREVIEW, maker_of, queries_schema, similarity_schema, topics_schema
+from core.runs.schema import ANALYSIS, LABELS, MAP, PREVIEW, queries_schema, similarity_schema, topics_schema
+from core.runs.steps import maker_of
 from core.runs.table_checks import Sizes, check_rows
 from core.runs.tables import Row, Tables
 from core.runs.vocabulary import MOST_QUERIES, TOPICS_SHA256

@@ -301,14 +301,6 @@ ANALYSIS: dict[str, pa.Schema] = {
             *_figures("heads", "heads_low", "heads_high", "random", "random_low", "random_high", "chance"),
         ]
     ),
-    "topic_similarity": pa.schema(
-        [
-            _STAGE,
-            pa.field("topic", pa.string(), nullable=False),
-            pa.field("other", pa.string(), nullable=False),
-            *_figures("cosine"),
-        ]
-    ),
     # Head 0: the map of all heads together.
     "maps": pa.schema(
         [
@@ -332,17 +324,6 @@ ANALYSIS: dict[str, pa.Schema] = {
             pa.field("k", pa.int8(), nullable=False),
             *_figures("value", "low", "high"),
             pa.field("queries", pa.int32(), nullable=False),
-        ]
-    ),
-    # ``values``: the metrics, one after another, each at the places of core.retrieval.study.KS; NaN for none.
-    "retrieval_by_query": pa.schema(
-        [
-            _STAGE,
-            _TASK,
-            pa.field("way", pa.string(), nullable=False),
-            pa.field("query", pa.int32(), nullable=False),
-            pa.field("aspects", pa.int16(), nullable=False),
-            _vector("values", 36, pa.float32()),
         ]
     ),
     # ``goes``: its place in the greedy order, 1 goes first; ``kept``: in the smallest set that is enough.
@@ -489,46 +470,6 @@ ANALYSIS: dict[str, pa.Schema] = {
     ),
 }
 """``analysis/<name>.parquet``."""
-
-MADE_BY: dict[str, tuple[str, ...]] = {
-    "analyse": (
-        "topic_match",
-        "mismatches",
-        "probe",
-        "confusion",
-        "profiles",
-        "redundancy",
-        "groups",
-        "control",
-        "topic_similarity",
-        "topic_match_differences",
-        "example_match",
-        "examples",
-        "null",
-        "null_summary",
-        "untrained",
-    ),
-    "project": ("maps",),
-    "retrieve": (
-        "retrieval",
-        "retrieval_by_query",
-        "importance",
-        "pruning",
-        "pruned",
-        "pruning_rivals",
-        "way_differences",
-        "weights",
-        "head_weights",
-    ),
-    "layers": ("layers", "layer_curves", "layer_profiles", "layer_topics", "layer_documents"),
-    "attention": ("attention", "attention_patterns"),
-}
-"""The step that makes a table of ANALYSIS: ``python -m precompute STEP RUN``."""
-
-
-def maker_of(table: str) -> str:
-    """The step that makes one of the tables of ANALYSIS."""
-    return next(step for step, tables in MADE_BY.items() if table in tables)
 
 
 def check_schema(path: Path, found: pa.Schema, expected: pa.Schema, rebuild: str) -> None:

@@ -114,7 +114,6 @@ LAYOUTS: dict[str, Layout] = {
         exact=False,
         never_null=("value",),
     ),
-    "topic_similarity": Layout(("topic", "other"), lambda sizes: sizes.topics**2, never_null=("cosine",)),
     "attention": Layout(("head",), lambda sizes: sizes.heads, per="layer"),
     "attention_patterns": Layout(("head", "offset"), lambda sizes: sizes.heads * (2 * known.FARTHEST + 1), per="layer"),
     "maps": Layout(("head",), lambda sizes: 1 + sizes.heads, exact=False, never_null=("kl", "kept", "kept_by_chance")),
@@ -122,9 +121,6 @@ LAYOUTS: dict[str, Layout] = {
         ("task", "way", "metric", "k"),
         lambda sizes: len(known.TASKS) * len(_WAYS) * len(known.METRICS) * known.DEPTH,
         exact=False,
-    ),
-    "retrieval_by_query": Layout(
-        ("task", "way", "query"), lambda sizes: len(known.TASKS) * len(_WAYS) * known.MOST_QUERIES, exact=False
     ),
     "importance": Layout(
         ("task", "way", "head"),

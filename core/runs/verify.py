@@ -22,7 +22,7 @@ from core.runs.verify_results import check_labels, check_results
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verification:
     """``problems`` are sentences; none means that the run is whole."""
 
     checked: int
@@ -32,12 +32,12 @@ class Verdict:
     """Whether every bit was compared; of a run of an older version only what its formats show was."""
 
 
-def verify(run: Run, digest_of_part: Callable[[str, list[tuple[str, str]]], str]) -> Verdict:
+def verify(run: Run, digest_of_part: Callable[[str, list[tuple[str, str]]], str]) -> Verification:
     """Reads everything; ``digest_of_part(fingerprint, [(id, text), …])`` says what a part must be made from."""
     try:
         manifest = run.manifest()
     except Mistake as mistake:
-        return Verdict(1, (str(mistake),))
+        return Verification(1, (str(mistake),))
     problems, checked, wrong = [], 1, set()
     seen: set[Path | None] = {run.folder / MANIFEST}
     for path, problem in _checks(run, manifest, digest_of_part):
@@ -46,7 +46,7 @@ def verify(run: Run, digest_of_part: Callable[[str, list[tuple[str, str]]], str]
         if problem and (path is None or path not in wrong):  # what is wrong with a file is said once
             problems.append(problem)
             wrong.add(path)
-    return Verdict(checked, tuple(problems), bool(expected(run, manifest)))
+    return Verification(checked, tuple(problems), bool(expected(run, manifest)))
 
 
 def _checks(

@@ -24,7 +24,7 @@ from core.runs.results import (
     read_topics,
 )
 from core.runs.run import Run
-from core.runs.schema import MADE_BY
+from core.runs.steps import STEPS
 from core.search import index as text_index
 
 Check = tuple[str, Path, Callable[[], object]]
@@ -93,8 +93,8 @@ def _figures(run: Run, manifest: Manifest) -> Iterator[Check]:
         topics = int(step.counts.get("topics", 0))
         for stage in manifest.stages:
             yield "analyse", run.similarity_path(stage), partial(_similarity, run, manifest, stage, topics)
-    for maker, names in MADE_BY.items():
-        for name in names:
+    for maker, facts in STEPS.items():
+        for name in facts.tables:
             yield maker, run.analysis_path(name), partial(read_analysis, run, name)
 
 

@@ -46,7 +46,7 @@ _PATIENCE, _STEPS = 5.0, 100_000
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchHits:
     """Documents in rising order; ``more`` where there are others beyond the first MOST_FOUND."""
 
     docs: np.ndarray
@@ -126,7 +126,7 @@ def problem(path: Path, documents: int, digest: str) -> str:
     return ""
 
 
-def find(path: Path, words: str, documents: int, rebuild: str) -> Found:
+def find(path: Path, words: str, documents: int, rebuild: str) -> SearchHits:
     """The documents whose title or text has all of the ``words``, or words that begin so; at most MOST_FOUND.
 
     What was typed is never read as a query: every word is quoted. Accents and case do not count. ``documents`` is how
@@ -136,7 +136,7 @@ def find(path: Path, words: str, documents: int, rebuild: str) -> Found:
         with _opened(path) as connection:
             asked = query_of(words, _known_branches(connection))
             if not asked:
-                return Found(np.empty(0, dtype=np.int64))
+                return SearchHits(np.empty(0, dtype=np.int64))
             found = connection.execute(
                 "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN 0 AND ? LIMIT ?",
                 (asked, documents - 1, MOST_FOUND + 1),
@@ -144,7 +144,7 @@ def find(path: Path, words: str, documents: int, rebuild: str) -> Found:
     except (OSError, sqlite3.Error, ValueError) as error:
         raise Mistake(f"{path.name} is missing or damaged. Rebuild it with '{rebuild}'.") from error
     docs = np.array(sorted({row[0] for row in found}), dtype=np.int64)  # a stranger's file may say one twice
-    return Found(docs[:MOST_FOUND], more=len(docs) > MOST_FOUND)
+    return SearchHits(docs[:MOST_FOUND], more=len(docs) > MOST_FOUND)
 
 
 def query_of(words: str, branch: Callable[[str], Branch | None]) -> str:
@@ -209,7 +209,7 @@ class Documents(Protocol):
     def rows(self, numbers: np.ndarray, columns: Sequence[str]) -> pa.Table: ...
 
 
-def scan(documents: Documents, words: str, most: int = MOST_SCANNED) -> Found:
+def scan(documents: Documents, words: str, most: int = MOST_SCANNED) -> SearchHits:
     """Those whose title or text has all of the ``words``, wherever in them; of the first ``most`` documents."""
     count, found = min(len(documents), most), []
     for first in range(0, count, _AT_ONCE):
@@ -220,4 +220,4 @@ def scan(documents: Documents, words: str, most: int = MOST_SCANNED) -> Found:
             hit &= pc.or_(*either).to_numpy(zero_copy_only=False)
         found.append(first + np.flatnonzero(hit))
     docs = np.concatenate(found) if found else np.empty(0, dtype=np.int64)
-    return Found(docs[:MOST_FOUND], searched=count if count < len(documents) else None)
+    return SearchHits(docs[:MOST_FOUND], searched=count if count < len(documents) else None)

@@ -11,13 +11,14 @@ from core.errors import Mistake
 from core.model.stages import STAGES
 from core.remote.mirror import is_read_only
 from core.runs.backend import trouble_at
-from core.runs.describe import brings_stages, left_out, sampled, stages_said
+from core.runs.describe import brings_stages, left_out, sampled, stage_names
 from core.runs.manifest import Manifest
 from core.runs.run import Run
+from core.runs.steps import STEPS, command
 from core.settings import read_settings
 from pages.shared.build import current_build, start_build
 from pages.shared.data import RunState, cache_folder
-from pages.shared.problem import show_problem
+from pages.shared.notices import show_problem
 from pages.shared.text import plain
 
 
@@ -101,28 +102,28 @@ def not_analysed(state: RunState) -> None:
     lacks = "has other labels than its figures were made from" if state.outdated else "has vectors, but no figures yet"
     st.info(f"The run {plain(state.run.name)} {lacks}.", icon=":material/query_stats:")
     st.caption("Compute them in a terminal; the page fills itself when they are there.")
-    st.code(f"python -m precompute analyse {state.run.name}", language="bash")
+    st.code(command("analyse", state.run.name), language="bash")
 
 
-MAKES = {
-    "project": ("maps", ":material/scatter_plot:"),
-    "retrieve": ("measurements of retrieval", ":material/manage_search:"),
-    "layers": ("figures of its layers", ":material/stacked_line_chart:"),
-    "attention": ("figures of attention", ":material/visibility:"),
+_ICONS = {
+    "project": ":material/scatter_plot:",
+    "retrieve": ":material/manage_search:",
+    "layers": ":material/stacked_line_chart:",
+    "attention": ":material/visibility:",
 }
-"""What a step makes for its page, in a word, and the picture beside it."""
+"""By the step that a page needs."""
 
 
 def not_made(state: RunState, step: str) -> None:
     """A run that has vectors, but not yet what ``step`` makes."""
-    what, icon = MAKES[step]
+    what, icon = STEPS[step].makes, _ICONS.get(step, ":material/hourglass_empty:")
     if state.run.is_locked():
         st.info(f"A job is at work on the run {plain(state.run.name)}, which has no {what} yet.", icon=icon)
         st.button("Look again", icon=":material/refresh:")
         return
     st.info(f"The run {plain(state.run.name)} has vectors, but no {what} yet.", icon=icon)
     st.caption("Make them in a terminal, then load this page again.")
-    st.code(f"python -m precompute {step} {state.run.name}", language="bash")
+    st.code(command(step, state.run.name), language="bash")
 
 
 def no_labels(what: str) -> None:
@@ -147,7 +148,7 @@ def slim(manifest: Manifest, run: str) -> None:
     if not missing:
         return
     with st.container(border=True):
-        st.markdown(f":material/layers_clear: **A slim run: it keeps {stages_said(manifest.stages)}**")
+        st.markdown(f":material/layers_clear: **A slim run: it keeps {stage_names(manifest.stages)}**")
         lines = [f"- stage {stage} {STAGES[stage].name}: {_LOST[stage]}" for stage in missing]
         st.markdown("\n".join(["What it cannot show:", "", *lines, _compared(manifest)]))
         st.caption("Embedding the corpus anew, without --stages, brings all of them; readers keep this run until then:")

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from core.remote.mirror import mirror_at
-from precompute.engines import led, local, on_ray, ranks
-from precompute.engines.task import Engine, Hands, Task
+from precompute.engines import local, on_ray, ranks, store_ranks
+from precompute.engines.task import EmbedTask, Engine, Resources
 
-__all__ = ["ENGINES", "Engine", "Hands", "Task", "engine_at"]
+__all__ = ["ENGINES", "EmbedTask", "Engine", "Resources", "engine_at"]
 
 ENGINES: dict[str, Engine] = {
     "local": Engine("this machine, one process a GPU", local.run),
@@ -20,4 +20,8 @@ ENGINES: dict[str, Engine] = {
 def engine_at(name: str, cache: Path) -> Engine:
     """The engine for a cache; ranks that have no file system in common are led by the first of them."""
     engine = ENGINES[name]
-    return Engine(engine.help, led.lead, engine.enter) if engine.shared and mirror_at(cache) is not None else engine
+    return (
+        Engine(engine.help, store_ranks.lead, engine.enter)
+        if engine.shared and mirror_at(cache) is not None
+        else engine
+    )

@@ -8,28 +8,28 @@ from dataclasses import replace
 
 from core.errors import Mistake
 from core.machine import cores
-from precompute.engines.crew import Dead, Word, make_parts
-from precompute.engines.task import Task
+from precompute.engines.pool import WorkerDied, WorkerMessage, make_parts
+from precompute.engines.task import EmbedTask
 from precompute.job.child import Child
 from precompute.steps.embed.part import Worker
-from precompute.steps.embed.part_spec import PartSpec, Tell
+from precompute.steps.embed.part_spec import OnEvent, PartSpec
 from precompute.steps.embed.surviving import Died, Unusable
 
 _PATIENCE = 1.0
-"""Seconds after which a silent crew is no longer listened to, for the moment."""
+"""Seconds after which a silent pool is asked again."""
 
 
-def run(task: Task, tell: Tell) -> None:
+def run(task: EmbedTask, on_event: OnEvent) -> None:
     """In this process, unless there are several GPUs or a number of workers was asked for."""
-    gpus, workers = _gpus(task.spec.embedder.device), task.hands.workers
+    gpus, workers = _gpus(task.spec.embedder.device), task.resources.workers
     if workers is None and gpus < 2:
         worker = Worker(task.spec, task.files)
-        tell(worker.load())
+        task.begin(worker.load())
         for number in task.reader.numbers():
-            tell(worker.work(number, tell))
+            on_event(worker.work(number, on_event))
         return
     size = workers or gpus
-    make_parts(task, tell, Processes(_specs(task.spec, size, gpus)), size)
+    make_parts(task, on_event, Processes(_specs(task.spec, size, gpus)), size)
 
 
 def _specs(spec: PartSpec, size: int, gpus: int) -> list[PartSpec]:
@@ -57,7 +57,7 @@ class Processes:
         self._taken: dict[Hashable, int] = {}
         self._selector = selectors.DefaultSelector()
 
-    def hire(self) -> Child:
+    def start(self) -> Child:
         place = next(place for place in range(len(self._specs)) if place not in self._taken.values())
         child = Child(self._specs[place])
         child.send(None)
@@ -65,23 +65,23 @@ class Processes:
         self._selector.register(child, selectors.EVENT_READ)
         return child
 
-    def give(self, hand: Hashable, number: int) -> None:
-        assert isinstance(hand, Child)
-        hand.send(number)
+    def assign(self, worker: Hashable, number: int) -> None:
+        assert isinstance(worker, Child)
+        worker.send(number)
 
-    def hear(self) -> Iterator[Word]:
+    def receive(self) -> Iterator[WorkerMessage]:
         for key, _ in self._selector.select(_PATIENCE):
             child = key.fileobj
             assert isinstance(child, Child)
             try:
-                yield Word(child, child.receive())
+                yield WorkerMessage(child, child.receive())
             except (Died, Unusable) as error:
-                yield Word(child, Dead(str(error)))
+                yield WorkerMessage(child, WorkerDied(str(error)))
             except Mistake as mistake:
-                yield Word(child, mistake)
+                yield WorkerMessage(child, mistake)
 
-    def dismiss(self, hand: Hashable) -> None:
-        assert isinstance(hand, Child)
-        self._selector.unregister(hand)
-        del self._taken[hand]
-        hand.close()
+    def stop(self, worker: Hashable) -> None:
+        assert isinstance(worker, Child)
+        self._selector.unregister(worker)
+        del self._taken[worker]
+        worker.close()

@@ -14,22 +14,22 @@ from typing import Any
 
 from core.errors import Mistake
 from core.model.embedder import ModelInfo
-from precompute.engines.crew import Dead, Word, make_parts
-from precompute.engines.task import Hands, Task
-from precompute.steps.embed.part_spec import PartDone, PartSpec, Tell
+from precompute.engines.pool import WorkerDied, WorkerMessage, make_parts
+from precompute.engines.task import EmbedTask, Resources
+from precompute.steps.embed.part_spec import OnEvent, PartDone, PartSpec
 from precompute.steps.embed.surviving import Unusable
 
 _ROOT = Path(__file__).parents[2]
 _PATIENCE = 5.0
-"""Seconds after which a silent crew is no longer listened to, for the moment."""
+"""Seconds after which a silent pool is asked again."""
 
 
-def run(task: Task, tell: Tell) -> None:
+def run(task: EmbedTask, on_event: OnEvent) -> None:
     ray = _ray()
-    tell("connecting to Ray")
+    on_event("connecting to Ray")
     ours = not ray.is_initialized()
     if ours:
-        address = task.hands.ray_address or os.environ.get("RAY_ADDRESS")
+        address = task.resources.ray_address or os.environ.get("RAY_ADDRESS")
         try:
             ray.init(
                 # Without an address Ray would look for a cluster that was here once, and wait for it.
@@ -47,7 +47,7 @@ def run(task: Task, tell: Tell) -> None:
             ) from error
     try:
         replicas = _replicas(ray, task)
-        make_parts(task, tell, Actors(ray, replicas, tell), replicas.count)
+        make_parts(task, on_event, Actors(ray, replicas, on_event), replicas.count)
     finally:
         if ours:
             ray.shutdown()
@@ -69,13 +69,13 @@ class Replica:
         except Mistake as mistake:
             return mistake
 
-    def work(self, number: int) -> PartDone | Mistake | Dead:
+    def work(self, number: int) -> PartDone | Mistake | WorkerDied:
         try:
             return self._worker.work(number, lambda _: None)
         except Mistake as mistake:
             return mistake
         except Unusable as error:
-            return Dead(str(error))
+            return WorkerDied(str(error))
 
 
 class _Replicas:
@@ -83,63 +83,63 @@ class _Replicas:
         self.spec, self.count, self.num_gpus, self.num_cpus = spec, count, num_gpus, num_cpus
 
 
-def _replicas(ray: Any, task: Task) -> _Replicas:
+def _replicas(ray: Any, task: EmbedTask) -> _Replicas:
     """How many there are to be at most, and what each needs: a GPU where the cluster has some, else its cores."""
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     gpus, cpus = (int(sum(node.get(name, 0) for node in nodes)) for name in ("GPU", "CPU"))
-    each = _gpus_each(task.hands, gpus)
-    count = task.hands.workers or (max(1, int(gpus / each)) if each else max(1, len(nodes)))
+    each = _gpus_each(task.resources, gpus)
+    count = task.resources.workers or (max(1, int(gpus / each)) if each else max(1, len(nodes)))
     threads = max(1, cpus // count) if cpus else 1
     spec = replace(task.spec, threads=None if each else threads)
     smallest = max(1, int(min(node.get("CPU", 1) for node in nodes)))
     return _Replicas(spec, count, each, 1 if each else min(threads, smallest))
 
 
-def _gpus_each(hands: Hands, there: int) -> float:
-    if hands.num_gpus is not None:
-        return hands.num_gpus
+def _gpus_each(resources: Resources, there: int) -> float:
+    if resources.num_gpus is not None:
+        return resources.num_gpus
     return 1.0 if there else 0.0
 
 
 class Actors:
     """Workers that are Ray's actors; one that finds no room comes up later, or never, and holds nobody up."""
 
-    def __init__(self, ray: Any, replicas: _Replicas, tell: Tell) -> None:
-        self._ray, self._replicas, self._tell = ray, replicas, tell
+    def __init__(self, ray: Any, replicas: _Replicas, on_event: OnEvent) -> None:
+        self._ray, self._replicas, self._on_event = ray, replicas, on_event
         self._actor = ray.remote(Replica).options(
             num_gpus=replicas.num_gpus, num_cpus=replicas.num_cpus, max_restarts=0, scheduling_strategy="SPREAD"
         )
         self._asked: dict[Any, Hashable] = {}
         self._up = 0
 
-    def hire(self) -> Hashable:
+    def start(self) -> Hashable:
         actor: Hashable = self._actor.remote(self._replicas.spec)
         self._asked[actor.load.remote()] = actor  # type: ignore[attr-defined]
         return actor
 
-    def give(self, hand: Hashable, number: int) -> None:
-        self._asked[hand.work.remote(number)] = hand  # type: ignore[attr-defined]
+    def assign(self, worker: Hashable, number: int) -> None:
+        self._asked[worker.work.remote(number)] = worker  # type: ignore[attr-defined]
 
-    def hear(self) -> Iterator[Word]:
+    def receive(self) -> Iterator[WorkerMessage]:
         answered, _ = self._ray.wait(list(self._asked), num_returns=1, timeout=_PATIENCE)
         if not answered and not self._up:
-            self._tell(
+            self._on_event(
                 f"waiting for a replica, for which Ray needs room ({self._replicas.num_cpus} CPU, "
                 f"{self._replicas.num_gpus:g} GPU)"
             )
         for answer in answered:
-            hand = self._asked.pop(answer)
+            worker = self._asked.pop(answer)
             try:
                 said = self._ray.get(answer)
             except self._ray.exceptions.RayActorError as error:
-                said = Dead(str(error).strip().splitlines()[0])
+                said = WorkerDied(str(error).strip().splitlines()[0])
             self._up += isinstance(said, ModelInfo)
-            yield Word(hand, said)
+            yield WorkerMessage(worker, said)
 
-    def dismiss(self, hand: Hashable) -> None:
-        for answer in [answer for answer, asked in self._asked.items() if asked is hand]:
+    def stop(self, worker: Hashable) -> None:
+        for answer in [answer for answer, asked in self._asked.items() if asked is worker]:
             del self._asked[answer]
-        self._ray.kill(hand)
+        self._ray.kill(worker)
 
 
 def _ray() -> Any:

@@ -11,7 +11,7 @@ _HOW = "Start it with torchrun, srun or sbatch --array, or set RANK and WORLD_SI
 
 
 @dataclass(frozen=True)
-class Place:
+class RankPlace:
     """Rank ``rank`` (from 0) of ``world``; ``local`` counts within the machine."""
 
     rank: int
@@ -19,11 +19,11 @@ class Place:
     local: int = 0
 
 
-def place_of(environment: Mapping[str, str]) -> Place:
+def place_of(environment: Mapping[str, str]) -> RankPlace:
     """RANK and WORLD_SIZE, where they are set; else Slurm's task, its place in the array, or both together."""
     if "RANK" in environment or "WORLD_SIZE" in environment:
-        place = Place(*(_number(environment, name) for name in ("RANK", "WORLD_SIZE")))
-        return _checked(Place(place.rank, place.world, _number(environment, "LOCAL_RANK", 0)))
+        place = RankPlace(*(_number(environment, name) for name in ("RANK", "WORLD_SIZE")))
+        return _checked(RankPlace(place.rank, place.world, _number(environment, "LOCAL_RANK", 0)))
     if "SLURM_PROCID" not in environment and "SLURM_ARRAY_TASK_ID" not in environment:
         raise Mistake(f"--engine ranks does not know which rank this is. {_HOW}")
     tasks, task = _number(environment, "SLURM_NTASKS", 1), _number(environment, "SLURM_PROCID", 0)
@@ -34,7 +34,7 @@ def place_of(environment: Mapping[str, str]) -> Place:
     jobs, job = 1, 0
     if "SLURM_ARRAY_TASK_ID" in environment:
         jobs, job = _in_array(environment)
-    return _checked(Place(job * tasks + task, jobs * tasks, _number(environment, "SLURM_LOCALID", 0)))
+    return _checked(RankPlace(job * tasks + task, jobs * tasks, _number(environment, "SLURM_LOCALID", 0)))
 
 
 def _in_array(environment: Mapping[str, str]) -> tuple[int, int]:
@@ -60,7 +60,7 @@ def _number(environment: Mapping[str, str], name: str, default: int | None = Non
         raise Mistake(f"{name} is {value!r}, and must be a whole number. {_HOW}") from None
 
 
-def _checked(place: Place) -> Place:
+def _checked(place: RankPlace) -> RankPlace:
     if not 0 <= place.rank < place.world:
         raise Mistake(f"Rank {place.rank} of {place.world} does not exist: ranks count from 0. {_HOW}")
     return place

@@ -1,4 +1,4 @@
-"""Many processes, started by something else, that share a run: each makes every so-manieth part.
+"""Many processes, started by something else, that share a run: each makes every N-th part.
 
 None waits for one that may not have been started: whoever finds nobody reading reads, for itself and the others.
 """
@@ -13,25 +13,25 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from core.runs.run import Run
-from precompute.engines.place import Place, place_of
-from precompute.engines.task import Task
+from precompute.engines.place import RankPlace, place_of
+from precompute.engines.task import EmbedTask
 from precompute.steps.embed.finishing import done_by_another
 from precompute.steps.embed.part import Worker
-from precompute.steps.embed.part_spec import PartSpec, Tell
-from precompute.steps.embed.reading import Reader
+from precompute.steps.embed.part_spec import OnEvent, PartSpec
+from precompute.steps.embed.reading import CorpusReader
 from precompute.steps.embed.staging import is_staged, read_record
 
 _PATIENCE = 0.5
 """Seconds between two looks for documents that others read."""
 
 
-def run(task: Task, tell: Tell) -> None:
+def run(task: EmbedTask, on_event: OnEvent) -> None:
     place = place_of(os.environ)
     worker = Worker(on_own_device(task.spec, place), task.files)
-    tell(worker.load())
+    task.begin(worker.load())
     task.reader.shared_by = place.world
-    for number in numbers(task.reader, place, tell):
-        tell(worker.work(number, tell))
+    for number in numbers(task.reader, place, on_event):
+        on_event(worker.work(number, on_event))
 
 
 def enter(run: Run, inputs: str) -> contextlib.AbstractContextManager[None]:
@@ -39,7 +39,7 @@ def enter(run: Run, inputs: str) -> contextlib.AbstractContextManager[None]:
     return run.rank(place_of(os.environ).rank, inputs[:12])
 
 
-def on_own_device(spec: PartSpec, place: Place) -> PartSpec:
+def on_own_device(spec: PartSpec, place: RankPlace) -> PartSpec:
     """Where a machine's GPUs are seen by all its ranks, each takes its own."""
     if spec.embedder.device not in (None, "cuda"):
         return spec
@@ -49,7 +49,7 @@ def on_own_device(spec: PartSpec, place: Place) -> PartSpec:
     return spec if gpus < 2 else replace(spec, embedder=replace(spec.embedder, device=f"cuda:{place.local % gpus}"))
 
 
-def numbers(reader: Reader, place: Place, tell: Tell) -> Iterator[int]:
+def numbers(reader: CorpusReader, place: RankPlace, on_event: OnEvent) -> Iterator[int]:
     """This rank's parts, as they are laid down by whoever reads; the reading is taken over if nobody does."""
     reading, number = _Reading(reader), place.rank
     try:
@@ -66,7 +66,7 @@ def numbers(reader: Reader, place: Place, tell: Tell) -> Iterator[int]:
                 return
             if not reading.is_at_work():
                 reading.start()
-            tell(f"rank {place.rank} of {place.world} waits for part {number + 1} to be read")
+            on_event(f"rank {place.rank} of {place.world} waits for part {number + 1} to be read")
             time.sleep(_PATIENCE)
     finally:
         reading.stop()
@@ -75,7 +75,7 @@ def numbers(reader: Reader, place: Place, tell: Tell) -> Iterator[int]:
 class _Reading:
     """The reading of the corpus beside the work, if no other rank is at it."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: CorpusReader) -> None:
         self._reader, self._thread = reader, threading.Thread()
         self._error: BaseException | None = None
         self._stopped = False

@@ -6,14 +6,15 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from core.model.embedder import ModelInfo
 from core.model.locate import ModelFiles
 from core.runs.run import Run
-from precompute.steps.embed.part_spec import PartSpec, Tell
-from precompute.steps.embed.reading import Reader
+from precompute.steps.embed.part_spec import OnEvent, PartSpec
+from precompute.steps.embed.reading import CorpusReader
 
 
 @dataclass(frozen=True)
-class Hands:
+class Resources:
     """How many workers there are to be, and what each is given."""
 
     workers: int | None = None
@@ -23,26 +24,28 @@ class Hands:
 
 
 @dataclass(frozen=True)
-class Task:
+class EmbedTask:
     """The parts of one run; ``reader.numbers()`` gives each as soon as its documents are there."""
 
     spec: PartSpec
     files: ModelFiles
     """The model's, on this machine."""
-    reader: Reader
-    hands: Hands = Hands()
+    reader: CorpusReader
+    begin: Callable[[ModelInfo], None]
+    """To be called once, with a loaded model and before a number is taken from the reader: begins the run, and removes
+    one of other inputs that was to be replaced."""
+    resources: Resources = Resources()
 
 
 @dataclass(frozen=True)
 class Engine:
     """A way to have all parts made.
 
-    ``run`` returns when all are finished. It tells of a loaded model first and takes a number from the reader only
-    then, for with that word the run is begun; ``tell`` is to be called in the thread that ``run`` was called in.
+    ``run`` returns when all are finished. Both callbacks are to be called in the thread that ``run`` was called in.
     """
 
     help: str
-    run: Callable[[Task, Tell], None]
+    run: Callable[[EmbedTask, OnEvent], None]
     enter: Callable[[Run, str], contextlib.AbstractContextManager[None]] = lambda run, inputs: contextlib.nullcontext()
     """What is held as long as ``run`` is at work on a run with inputs of this fingerprint, beyond the run's lock."""
     shared: bool = False

@@ -38,6 +38,10 @@ class Report:
         return " · ".join([*parts, self.message] if self.message else parts)
 
 
+OnProgress = Callable[[float, str], None]
+"""Called with the fraction of some work that is done, 0 to 1, and what is being done."""
+
+
 class Progress(Protocol):
     def show(self, report: Report) -> None: ...
     def close(self) -> None: ...
@@ -88,7 +92,7 @@ class Lines:
         pass
 
 
-class Json:
+class JsonProgress:
     """A JSON object a line, for a program that reads along: the app's build button."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -113,7 +117,7 @@ PROGRESS: dict[str, Callable[[], Progress]] = {
     "auto": lambda: Bar(sys.stderr) if sys.stderr.isatty() else Lines(sys.stderr),
     "bar": lambda: Bar(sys.stderr),
     "lines": lambda: Lines(sys.stderr),
-    "json": lambda: Json(sys.stdout),
+    "json": lambda: JsonProgress(sys.stdout),
     "quiet": Quiet,
 }
 
@@ -179,6 +183,13 @@ class Meter:
         speed = self._tokens / elapsed if elapsed > 0 else 0.0
         self._shown_at = time.monotonic()
         self._progress.show(Report(self._step, self._documents, speed, fraction, left, message))
+
+
+def silence_transformers() -> None:
+    """No progress bars of its own in the middle of ours."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
 
 
 def clock(seconds: float) -> str:

@@ -18,6 +18,7 @@ from core.runs.parts import digest_of
 from core.runs.run import Run
 from core.runs.schema import topics_schema
 from precompute.job.fingerprint import fingerprint
+from precompute.job.progress import silence_transformers
 
 _ALIKE = ("revision", "layer", "pooling", "prompt", "max_tokens")
 """What of the model's record decides a topic's vector."""
@@ -29,6 +30,7 @@ class TopicModel(Whereabouts):
 
     def load(self, manifest: Manifest) -> Embedder:
         """The run's model with the run's settings; other weights are refused."""
+        silence_transformers()
         return run_model(manifest.model, self)
 
     def untrained(self, manifest: Manifest, seed: int, check: Callable[[int, str], None]) -> Embedder:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from contextvars import ContextVar
 
 from core.runs.replace import ANEW, NewVersion, begin_copy, clear_up, discard, publish
 from core.runs.run import Run
@@ -56,27 +55,20 @@ class Work:
             discard(self.at.folder)
 
 
-_WORK: ContextVar[Work | None] = ContextVar("work", default=None)
-
-
 @contextlib.contextmanager
-def working_on(run: Run, command: str, shared: bool = False) -> Iterator[Work]:
+def working_on(run: Run, command: str, work: Work | None = None, shared: bool = False) -> Iterator[Work]:
     """Locks the run; what was begun beside it takes its place when all is done, and stays for the next start if not.
 
-    A step of ``all`` takes part in the work that ``all`` has begun: readers get its steps' results together.
+    Given ``work``, which ``all`` has begun and will end, the step takes part in it: readers get the results together.
     """
-    outer = _WORK.get()
-    if outer is not None and outer.run == run:
-        yield outer
+    if work is not None:
+        yield work
         return
     with run.lock(shared):
         work = Work(run, command, shared)
-        token = _WORK.set(work)
         try:
             yield work
         except BaseException:
             work.leave()
             raise
-        finally:
-            _WORK.reset(token)
         work.end()

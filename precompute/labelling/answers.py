@@ -81,7 +81,7 @@ def key_of(excerpt: str, topics: Sequence[str], model: str, base_url: str | None
     return digest.hexdigest()
 
 
-class Answers:
+class AnswerStore:
     """A context manager over the file; one thread may write while another reads.
 
     Reads and writes have a connection each: a write that waits for the disk, or for another process, holds no read up.
@@ -206,7 +206,7 @@ class Answers:
         self._reading.close()
         self.connection.close()
 
-    def __enter__(self) -> Answers:
+    def __enter__(self) -> AnswerStore:
         return self
 
     def __exit__(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from core.errors import Mistake, RemoteMistake
 from core.remote.mirror import Mirror, mirror_at
-from precompute.labelling.answers import Answers
+from precompute.labelling.answers import AnswerStore
 
 ANSWERS = "answers.sqlite"
 """In the cache, for all runs: nobody pays for the same answer twice."""
@@ -28,14 +28,14 @@ WHERE excluded.paid > answers.paid
 
 
 @contextlib.contextmanager
-def answers_at(cache: Path) -> Iterator[Answers]:
+def answers_at(cache: Path) -> Iterator[AnswerStore]:
     """The store of paid answers of a cache, wherever it lies."""
     mirror = mirror_at(cache)
     if mirror is None:
-        with Answers(cache / ANSWERS) as answers:
+        with AnswerStore(cache / ANSWERS) as answers:
             yield answers
         return
-    with Answers(cache / ANSWERS) as answers:
+    with AnswerStore(cache / ANSWERS) as answers:
         there = _There(mirror, answers)
         there.fetch()
         ended = threading.Event()
@@ -57,7 +57,7 @@ def answers_at(cache: Path) -> Iterator[Answers]:
 class _There:
     """The copy in the object store: one file, replaced whole. Two machines that put at once: the next put has both."""
 
-    def __init__(self, mirror: Mirror, answers: Answers) -> None:
+    def __init__(self, mirror: Mirror, answers: AnswerStore) -> None:
         self._mirror, self._answers = mirror, answers
         self._seen = ""
         self._put: object = None
@@ -70,7 +70,7 @@ class _There:
         with tempfile.TemporaryDirectory(dir=self._mirror.folder) as folder, self._answers.told():
             path = Path(folder) / ANSWERS
             got = self._mirror.store.fetch(ANSWERS, path)
-            with Answers(path):  # another program's database is refused
+            with AnswerStore(path):  # another program's database is refused
                 pass
             with contextlib.closing(self._connect()) as connection:
                 connection.execute("ATTACH ? AS theirs", (str(path),))

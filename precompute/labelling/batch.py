@@ -10,16 +10,16 @@ from dataclasses import replace
 from itertools import chain, islice
 
 from core.errors import Mistake
-from precompute.labelling.answers import Answers
+from precompute.labelling.answers import AnswerStore
 from precompute.labelling.ask import ask
 from precompute.labelling.batch_client import ENDED, BatchClient, State
-from precompute.labelling.batch_files import Chunk, Line, line_of, read_lines
+from precompute.labelling.batch_files import BatchChunk, Line, line_of, read_lines
 from precompute.labelling.batch_records import ATTEMPTS, Batch, BatchRecords
 from precompute.labelling.config import AskConfig, Tally
-from precompute.labelling.counts import Counts, Purse
+from precompute.labelling.counts import AskCounts, Purse
 from precompute.labelling.faults import about_the_document
+from precompute.labelling.reading import EMPTY, unlabellable, verdict
 from precompute.labelling.request import first_dialect, longest_prompt, question, simpler
-from precompute.labelling.verdict import EMPTY, unlabellable, verdict
 
 _TOGETHER = 500
 """Answers in one write: a batch's file can be fetched again, so that they need not be on the disk one by one."""
@@ -29,7 +29,7 @@ def ask_batch(
     texts_factory: Callable[[], Iterable[str]],
     documents: int,
     config: AskConfig,
-    answers: Answers,
+    answers: AnswerStore,
     show: Callable[[Tally], None],
     poll_seconds: float = 30.0,
 ) -> Tally:
@@ -45,7 +45,7 @@ def ask_batch(
         run.close()
 
 
-def waiting(texts: Iterable[str], config: AskConfig, answers: Answers) -> int:
+def waiting(texts: Iterable[str], config: AskConfig, answers: AnswerStore) -> int:
     """How many texts a batch under way will answer: asked about singly now, they would be paid for twice."""
     records = BatchRecords(answers, config)
     if not records.open():
@@ -59,11 +59,11 @@ class _BatchRun:
         texts_factory: Callable[[], Iterable[str]],
         documents: int,
         config: AskConfig,
-        answers: Answers,
+        answers: AnswerStore,
         show: Callable[[Tally], None],
     ) -> None:
         self._texts, self._config, self._answers, self._show = texts_factory, config, answers, show
-        self._counts = Counts(documents, config, show)
+        self._counts = AskCounts(documents, config, show)
         self._purse = Purse(config, self._counts, batch=True)
         self._records = BatchRecords(answers, config)
         self._client = BatchClient(config)
@@ -102,7 +102,7 @@ class _BatchRun:
     def _submit(self, first: bool) -> None:
         """Puts every question into a batch that has no answer, waits in no batch, and has attempts left."""
         with tempfile.TemporaryFile() as file:
-            chunk = Chunk(file)
+            chunk = BatchChunk(file)
             for text in self._texts():
                 asked = question(text, self._config)
                 if (found := self._answers.get(asked.key)) is not None:
@@ -125,7 +125,7 @@ class _BatchRun:
     def _is_new(self, key: str) -> bool:
         return not self._records.waits(key) and not self._answers.tries(key) and self._records.attempts(key) < ATTEMPTS
 
-    def _send(self, chunk: Chunk) -> None:
+    def _send(self, chunk: BatchChunk) -> None:
         """The batch is noted before it is made, and its id right after: killed in between, it is found by our name."""
         uploaded = self._client.upload(chunk.file)
         submission = self._records.begin(list(chunk.keys), chunk.reserved)

@@ -10,7 +10,7 @@ from typing import IO, Any, Literal, TextIO
 from precompute.labelling.client import Reply, reply_of
 from precompute.labelling.config import AskConfig
 from precompute.labelling.guarded import MOST_OF_AN_ANSWER
-from precompute.labelling.request import Dialect, Question, body
+from precompute.labelling.request import AskedQuestion, Dialect, body
 
 MOST_REQUESTS, MOST_BYTES = 50_000, 100 * 10**6
 """Of one batch. OpenAI takes 50,000 requests and, by now, 200 MB; it took 100 MB for long, and others still do."""
@@ -28,7 +28,7 @@ class Line:
     error: Mapping[str, Any]
 
 
-def line_of(asked: Question, config: AskConfig, dialect: Dialect) -> bytes:
+def line_of(asked: AskedQuestion, config: AskConfig, dialect: Dialect) -> bytes:
     request = {
         "custom_id": asked.key,
         "method": "POST",
@@ -38,7 +38,7 @@ def line_of(asked: Question, config: AskConfig, dialect: Dialect) -> bytes:
     return json.dumps(request, ensure_ascii=False).encode() + b"\n"
 
 
-class Chunk:
+class BatchChunk:
     """Lines for one batch, as many as it may have."""
 
     def __init__(self, file: IO[bytes]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from precompute.labelling.answers import Answer, Answers
+from precompute.labelling.answers import Answer, AnswerStore
 from precompute.labelling.config import AskConfig
 from precompute.labelling.endpoint import other_server
 
@@ -28,7 +28,7 @@ class Batch:
 
 
 class BatchRecords:
-    def __init__(self, answers: Answers, config: AskConfig) -> None:
+    def __init__(self, answers: AnswerStore, config: AskConfig) -> None:
         self._answers = answers
         self._scope = hashlib.sha256(repr((config.model, other_server(config.base_url))).encode()).hexdigest()
 
@@ -78,7 +78,7 @@ class BatchRecords:
     def answered(self, key: str, answer: Answer, final: bool, paid: bool = True) -> None:
         """Stores an answer and takes its key off the list in one: a file that is read twice is counted once.
 
-        To be called within ``Answers.together``.
+        To be called within ``AnswerStore.together``.
         """
         self._answers.put(key, answer, final=final, paid=paid)
         self._run("DELETE FROM batch_keys WHERE key = ?", key)

@@ -21,7 +21,7 @@ from precompute.labelling.endpoint import address
 from precompute.labelling.faults import Fault, Remedy, fault_of
 from precompute.labelling.guarded import async_client
 from precompute.labelling.limits import Limits
-from precompute.labelling.request import Question, body, first_dialect, longest, simpler
+from precompute.labelling.request import AskedQuestion, body, first_dialect, longest, simpler
 from precompute.labelling.secret import find_secret
 
 _LONGEST_WAIT = 60.0
@@ -74,7 +74,7 @@ class Client:
         self._pools = [first, *(first.copy(http_client=_pool()) for _ in range((config.concurrency - 1) // _POOL))]
         self._turns = itertools.cycle(self._pools)
 
-    async def complete(self, asked: Question, again: bool = False) -> Reply:
+    async def complete(self, asked: AskedQuestion, again: bool = False) -> Reply:
         """The answer. Raises Unlabellable, Unanswered, or, if no document has hope, a Mistake."""
         size = asked.tokens + longest(self.config, again)
         tries = 0

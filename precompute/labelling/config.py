@@ -50,7 +50,7 @@ class AskConfig:
         for name, least in _LEAST.items():
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value >= least):
-                raise Mistake(f"--{name.replace('_', '-')} {value} makes no sense. Give {least} or more.")
+                raise Mistake(f"--{name.replace('_', '-')} must be at least {least}, not {value}.")
 
 
 @dataclass(frozen=True)

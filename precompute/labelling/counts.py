@@ -9,13 +9,13 @@ from core.errors import Mistake
 from precompute.labelling.answers import Answer
 from precompute.labelling.config import AskConfig, Tally
 from precompute.labelling.prices import PRICES, cost, price_of
-from precompute.labelling.request import Question, longest
+from precompute.labelling.request import AskedQuestion, longest
 
 _EVERY = 0.1
 """Seconds between two reports."""
 
 
-class Counts:
+class AskCounts:
     """What has been done so far; ``show`` hears of it ten times a second at most."""
 
     def __init__(self, documents: int, config: AskConfig, show: Callable[[Tally], None]) -> None:
@@ -66,7 +66,7 @@ class Purse:
     What a promise has to cover is an estimate; where answers turn out dearer than theirs, later ones grow with them.
     """
 
-    def __init__(self, config: AskConfig, counts: Counts, batch: bool = False) -> None:
+    def __init__(self, config: AskConfig, counts: AskCounts, batch: bool = False) -> None:
         self._config, self._counts, self._batch = config, counts, batch
         self._promised, self._dearest = 0.0, 1.0
         if config.max_cost is not None and price_of(config.model, config.base_url) is None:
@@ -75,7 +75,7 @@ class Purse:
                 f"OpenAI's {', '.join(PRICES)}). Leave --max-cost out, or take one of these."
             )
 
-    def price(self, asked: Question, again: bool = False) -> float:
+    def price(self, asked: AskedQuestion, again: bool = False) -> float:
         """US dollars that one answer costs at most, as far as is known; 0 where the price is not."""
         config = self._config
         whole = cost(config.model, asked.tokens, longest(config, again), self._batch, config.base_url)
@@ -96,7 +96,7 @@ class Purse:
     def release(self, dollars: float) -> None:
         self._promised = max(0.0, self._promised - dollars)
 
-    def learn(self, asked: Question, prompt_tokens: int) -> None:
+    def learn(self, asked: AskedQuestion, prompt_tokens: int) -> None:
         """``prompt_tokens`` is what the server counted."""
         self._dearest = max(self._dearest, prompt_tokens / asked.tokens)
 

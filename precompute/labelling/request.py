@@ -37,7 +37,7 @@ class Dialect:
 
 
 @dataclass(frozen=True)
-class Question:
+class AskedQuestion:
     sent: str
     """The document's excerpt."""
     key: str
@@ -55,9 +55,9 @@ class Question:
         return _fixed_tokens(self.topics) + tokens(json.dumps(self.sent, ensure_ascii=False))
 
 
-def question(text: str, config: AskConfig) -> Question:
+def question(text: str, config: AskConfig) -> AskedQuestion:
     sent = excerpt(text, config.excerpt_tokens)
-    return Question(sent, key_of(sent, config.topics, config.model, config.base_url), config.topics)
+    return AskedQuestion(sent, key_of(sent, config.topics, config.model, config.base_url), config.topics)
 
 
 def first_dialect(config: AskConfig) -> Dialect:

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from core.errors import Mistake
-from precompute.labelling.answers import Answer, Answers
+from precompute.labelling.answers import Answer, AnswerStore
 from precompute.labelling.client import Client, Unanswered, Unlabellable
 from precompute.labelling.config import AskConfig
-from precompute.labelling.counts import Counts, Purse
-from precompute.labelling.request import Question, question
-from precompute.labelling.verdict import EMPTY, unlabellable, verdict
+from precompute.labelling.counts import AskCounts, Purse
+from precompute.labelling.reading import EMPTY, unlabellable, verdict
+from precompute.labelling.request import AskedQuestion, question
 from precompute.labelling.writer import Writer
 
 GRACE = 3.0
@@ -29,7 +29,7 @@ _BREATH = 50
 class _Flight:
     """A question under way."""
 
-    asked: Question
+    asked: AskedQuestion
     promised: float
     """US dollars set aside for its answer."""
     documents: int = 1
@@ -42,8 +42,8 @@ class Window:
     def __init__(
         self,
         config: AskConfig,
-        answers: Answers,
-        counts: Counts,
+        answers: AnswerStore,
+        counts: AskCounts,
         purse: Purse,
         client: Client,
         writer: Writer,
@@ -74,7 +74,7 @@ class Window:
             elif not await self._start(asked):
                 return
 
-    async def _start(self, asked: Question) -> bool:
+    async def _start(self, asked: AskedQuestion) -> bool:
         """Puts one question on its way as soon as there is room and money; False if the asking is over."""
         while len(self._tasks) >= self._config.concurrency:
             await self._one_less()

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import TracebackType
 
-from precompute.labelling.answers import Answer, Answers
+from precompute.labelling.answers import Answer, AnswerStore
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Writer:
     would otherwise let no more than 200 answers a second through. Nobody goes on before the own answer is on the disk.
     """
 
-    def __init__(self, answers: Answers) -> None:
+    def __init__(self, answers: AnswerStore) -> None:
         self._answers = answers
         self._waiting: list[_Put] = []
         self._writing: asyncio.Task[None] | None = None

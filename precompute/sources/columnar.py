@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from core.errors import Mistake
-from precompute.sources.files import File
+from precompute.sources.files import SourceFile
 from precompute.sources.row import OnBad, Row
 
 BATCH = 128  # rows; documents of a megabyte still fit
 
 
-def read(file: File, on_bad: OnBad) -> Iterator[Row]:
+def read(file: SourceFile, on_bad: OnBad) -> Iterator[Row]:
     """A row for each row; nested values come as dicts and lists. Progress is by rows."""
     number = 0
     for total, batch in _batches(file):
@@ -23,7 +23,7 @@ def read(file: File, on_bad: OnBad) -> Iterator[Row]:
                 yield Row(row, where, f"{file.name}:{number}", number / total)
 
 
-def _batches(file: File) -> Iterator[tuple[int, Any]]:
+def _batches(file: SourceFile) -> Iterator[tuple[int, Any]]:
     """Each batch, with the number of rows of the whole file."""
     import pyarrow as pa
     import pyarrow.parquet as pq

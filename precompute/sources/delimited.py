@@ -6,24 +6,24 @@ from collections.abc import Iterator
 
 from core.errors import Mistake
 from precompute.sources import files
-from precompute.sources.files import File, Reader
+from precompute.sources.files import SourceFile, UnpackedReader
 from precompute.sources.row import OnBad, Row
 
 
-def read_csv(file: File, on_bad: OnBad) -> Iterator[Row]:
+def read_csv(file: SourceFile, on_bad: OnBad) -> Iterator[Row]:
     """A row for each record of a ``.csv`` file."""
     return _read(file, on_bad, ",")
 
 
-def read_tsv(file: File, on_bad: OnBad) -> Iterator[Row]:
+def read_tsv(file: SourceFile, on_bad: OnBad) -> Iterator[Row]:
     """A row for each record of a ``.tsv`` file."""
     return _read(file, on_bad, "\t")
 
 
-def _read(file: File, on_bad: OnBad, delimiter: str) -> Iterator[Row]:
+def _read(file: SourceFile, on_bad: OnBad, delimiter: str) -> Iterator[Row]:
     # The limit is the module's, not the reader's; the default of 131,072 characters is too short for documents.
     csv.field_size_limit(files.MAX_RECORD)
-    with Reader(file) as stream:
+    with UnpackedReader(file) as stream:
         lines = _Lines(stream)
         # Strict, since otherwise a quote that is never closed swallows the rest of the file without a word.
         records = csv.reader(lines, delimiter=delimiter, strict=True)
@@ -60,7 +60,7 @@ def _read(file: File, on_bad: OnBad, delimiter: str) -> Iterator[Row]:
 class _Lines:
     """The text's lines for the csv module; one that is too long becomes a blank one and is told by a flag."""
 
-    def __init__(self, stream: Reader) -> None:
+    def __init__(self, stream: UnpackedReader) -> None:
         # Broken bytes become lone surrogates, so that the record that holds them can be told from its neighbours.
         self._text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
         self.count = 0
@@ -82,7 +82,7 @@ class _Lines:
         return "\n"
 
 
-def _header(file: File, names: list[str]) -> list[str]:
+def _header(file: SourceFile, names: list[str]) -> list[str]:
     names = [name.strip() for name in names]
     if _broken_utf8(names):
         raise _no_header(file, "not valid UTF-8")
@@ -94,7 +94,7 @@ def _header(file: File, names: list[str]) -> list[str]:
     return names
 
 
-def _no_header(file: File, problem: str) -> Mistake:
+def _no_header(file: SourceFile, problem: str) -> Mistake:
     return Mistake(f"The header line of {file.name} cannot be used ({problem}). Give each column a name.")
 
 

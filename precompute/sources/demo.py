@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from core.errors import Mistake
-from precompute.sources.files import File
+from precompute.sources.files import SourceFile
 from precompute.sources.local import LocalSource, OnRead, ReadFile
 
 FOLDER = Path(__file__).parent.parent / "demo"
@@ -15,5 +15,5 @@ def open_demo(readers: Mapping[str, ReadFile], on_read: OnRead | None = None) ->
     paths = sorted(FOLDER.glob("*.jsonl"))
     if not paths:
         raise Mistake("The demo corpus is missing from this installation. Install the project again.")
-    files = tuple(File(path, path.name, path.stat().st_size, ".jsonl") for path in paths)
+    files = tuple(SourceFile(path, path.name, path.stat().st_size, ".jsonl") for path in paths)
     return LocalSource("demo", files, readers, on_read)

@@ -17,7 +17,7 @@ MAX_RECORD = 64 * 2**20
 
 
 @dataclass(frozen=True)
-class File:
+class SourceFile:
     """One file of a source."""
 
     path: Path
@@ -31,16 +31,16 @@ class File:
 
 
 @dataclass(frozen=True)
-class Found:
+class SourceFiles:
     """The files that a name stands for, sorted by their relative names."""
 
     label: str
-    files: tuple[File, ...]
+    files: tuple[SourceFile, ...]
     alone: bool
     """True if the name was that of one file rather than of a folder or a glob."""
 
 
-def find(name: str, kinds: Collection[str]) -> Found:
+def find(name: str, kinds: Collection[str]) -> SourceFiles:
     """The files of the given kinds at a path, in a folder (recursively) or matched by a glob.
 
     Hidden files and folders are passed over unless they are named themselves.
@@ -50,9 +50,9 @@ def find(name: str, kinds: Collection[str]) -> Found:
         file = _file(path, path.name)
         if not _readable(file, kinds):
             raise Mistake(f"{path.name} is of no kind that can be read. {_known(kinds)}")
-        return Found(path.name, (file,), alone=True)
+        return SourceFiles(path.name, (file,), alone=True)
     if path.is_dir():
-        return Found(_name(path), _of_kinds(name, path, _walk(path), kinds), alone=False)
+        return SourceFiles(_name(path), _of_kinds(name, path, _walk(path), kinds), alone=False)
     if path.exists():
         raise Mistake(f"{name!r} is neither a file nor a folder. Name a file, a folder or a glob.")
     if not glob.has_magic(str(path)):
@@ -64,10 +64,10 @@ def find(name: str, kinds: Collection[str]) -> Found:
     if not matches:
         raise Mistake(f"No file matches {name!r}. Check the pattern, and quote it so that the shell leaves it alone.")
     label = "/".join(filter(None, [_name(root), *parts[fixed:]]))
-    return Found(label, _of_kinds(name, root, matches, kinds), alone=False)
+    return SourceFiles(label, _of_kinds(name, root, matches, kinds), alone=False)
 
 
-def _of_kinds(name: str, root: Path, paths: Collection[Path], kinds: Collection[str]) -> tuple[File, ...]:
+def _of_kinds(name: str, root: Path, paths: Collection[Path], kinds: Collection[str]) -> tuple[SourceFile, ...]:
     files = [_file(path, path.relative_to(root).as_posix()) for path in paths if path.is_file()]
     files = [file for file in files if _readable(file, kinds)]
     if not files:
@@ -86,12 +86,12 @@ def _walk(folder: Path) -> list[Path]:
     return paths
 
 
-def _file(path: Path, name: str) -> File:
+def _file(path: Path, name: str) -> SourceFile:
     plain = path.with_suffix("") if path.suffix.lower() in UNPACKERS else path
-    return File(path, name, path.stat().st_size, plain.suffix.lower())
+    return SourceFile(path, name, path.stat().st_size, plain.suffix.lower())
 
 
-def _readable(file: File, kinds: Collection[str]) -> bool:
+def _readable(file: SourceFile, kinds: Collection[str]) -> bool:
     # Parquet packs its own pages, and its reader must seek.
     return file.kind in kinds and not (file.kind == ".parquet" and file.path.suffix.lower() in UNPACKERS)
 
@@ -120,7 +120,7 @@ UNPACKERS: dict[str, Callable[[io.RawIOBase], Any]] = {
 class _Unpacked(io.RawIOBase):
     """A file's plain bytes; whatever keeps them from being read is told as a sentence that names the file."""
 
-    def __init__(self, file: File) -> None:
+    def __init__(self, file: SourceFile) -> None:
         self._name, self._on_read = file.name, file.on_read
         try:
             self.packed = open(file.path, "rb", buffering=0)  # noqa: SIM115 (closed by close)
@@ -148,10 +148,10 @@ class _Unpacked(io.RawIOBase):
         super().close()
 
 
-class Reader(io.BufferedReader):
+class UnpackedReader(io.BufferedReader):
     """A file's plain bytes, buffered."""
 
-    def __init__(self, file: File) -> None:
+    def __init__(self, file: SourceFile) -> None:
         self._unpacked = _Unpacked(file)
         self._size = file.size
         super().__init__(self._unpacked, 2**16)

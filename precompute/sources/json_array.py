@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from core.errors import Mistake
 from precompute.sources import files
-from precompute.sources.files import File, Reader
+from precompute.sources.files import SourceFile, UnpackedReader
 from precompute.sources.row import OnBad, Row
 
 CHUNK = 2**16
 _BLANK = re.compile(r"[ \t\r\n]*")
 
 
-def rows(file: File, stream: Reader, on_bad: OnBad) -> Iterator[Row]:
+def rows(file: SourceFile, stream: UnpackedReader, on_bad: OnBad) -> Iterator[Row]:
     """A row for each item. Broken JSON ends the reading whatever on_bad does: there is no next line to go on from."""
     window = _Window(stream)
     window.skip()  # the opening bracket
@@ -44,7 +44,7 @@ def rows(file: File, stream: Reader, on_bad: OnBad) -> Iterator[Row]:
 class _Window:
     """The part of the text that is in memory, and the place in it."""
 
-    def __init__(self, stream: Reader) -> None:
+    def __init__(self, stream: UnpackedReader) -> None:
         self._stream = stream
         # Broken bytes become lone surrogates, so that the item that holds them can be told from its neighbours.
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
@@ -105,4 +105,4 @@ def _is_utf8(text: str) -> bool:
 
 
 def _broken(where: str, problem: str) -> Mistake:
-    return Mistake(f"{where} is not valid JSON ({problem}). Mend the file, or write it as JSON lines.")
+    return Mistake(f"{where} is not valid JSON ({problem}). Fix the file, or convert it to JSON lines.")

@@ -5,26 +5,26 @@ import json
 from collections.abc import Iterator
 
 from precompute.sources import files, json_array
-from precompute.sources.files import File, Reader
+from precompute.sources.files import SourceFile, UnpackedReader
 from precompute.sources.row import OnBad, Row
 
 
-def read(file: File, on_bad: OnBad) -> Iterator[Row]:
+def read(file: SourceFile, on_bad: OnBad) -> Iterator[Row]:
     """A row for each line that is not blank."""
-    with Reader(file) as stream:
+    with UnpackedReader(file) as stream:
         yield from _rows(file, stream, on_bad)
 
 
-def read_json(file: File, on_bad: OnBad) -> Iterator[Row]:
+def read_json(file: SourceFile, on_bad: OnBad) -> Iterator[Row]:
     """A ``.json`` file, which is either JSON lines or one array of objects."""
-    with Reader(file) as stream:
+    with UnpackedReader(file) as stream:
         if stream.peek().removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"["):
             yield from json_array.rows(file, stream, on_bad)
         else:
             yield from _rows(file, stream, on_bad)
 
 
-def _rows(file: File, stream: Reader, on_bad: OnBad) -> Iterator[Row]:
+def _rows(file: SourceFile, stream: UnpackedReader, on_bad: OnBad) -> Iterator[Row]:
     for number, line in stream.lines():
         where = f"{file.name} line {number}"
         if line is None:

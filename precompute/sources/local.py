@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from core.errors import Mistake
-from precompute.sources.files import File, Reader
+from precompute.sources.files import SourceFile, UnpackedReader
 from precompute.sources.row import OnBad, Row, refuse
 
 OnRead = Callable[[int, int], None]
 """Told how many bytes, as they are on the disk, were read, and of how many."""
-ReadFile = Callable[[File, OnBad], Iterator[Row]]
+ReadFile = Callable[[SourceFile, OnBad], Iterator[Row]]
 """Reads one file; the progress of its rows is that within the file."""
 
 WHOLE = 16 * 2**20
@@ -22,7 +22,7 @@ class LocalSource:
     """Files that are read one after the other."""
 
     label: str
-    files: tuple[File, ...]
+    files: tuple[SourceFile, ...]
     readers: Mapping[str, ReadFile]
     """By the files' kind."""
     on_read: OnRead | None = None
@@ -62,7 +62,7 @@ class LocalSource:
         if not seen:
             raise empty(self.label)
 
-    def _heard(self, file: File, before: int, total: int) -> File:
+    def _heard(self, file: SourceFile, before: int, total: int) -> SourceFile:
         told = self.on_read
         return file if told is None else replace(file, on_read=lambda done: told(before + done, total))
 
@@ -72,14 +72,14 @@ def empty(label: str) -> Mistake:
     return Mistake(f"{label} is empty. Name a source with at least one document in it.")
 
 
-def refuse_empty(file: File) -> None:
+def refuse_empty(file: SourceFile) -> None:
     """Tell an empty file (packed or not) at once; only that of a file named alone is a mistake."""
-    with Reader(file) as stream:
+    with UnpackedReader(file) as stream:
         if not stream.read(1):
             raise empty(file.name)
 
 
-def _add(file: File, update: Callable[[bytes], None]) -> None:
+def _add(file: SourceFile, update: Callable[[bytes], None]) -> None:
     with open(file.path, "rb") as stream:
         stat = file.path.stat()
         # The name's length goes before it, so that no two lists of files give the same bytes.

@@ -25,7 +25,7 @@ class Row:
 
 def refuse(sentence: str) -> None:
     """The default for bad records: the first one ends the job."""
-    raise Mistake(f"{sentence} Mend it, or pass --skip-bad to leave such lines out.")
+    raise Mistake(f"{sentence} Fix it, or pass --skip-bad to leave such records out.")
 
 
 class Source(Protocol):

@@ -5,25 +5,25 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from precompute.sources import files
-from precompute.sources.files import UNPACKERS, File, Reader
+from precompute.sources.files import UNPACKERS, SourceFile, UnpackedReader
 from precompute.sources.row import OnBad, Row
 
 HEADING = re.compile(r" {0,3}#[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
 FENCE = re.compile(r" {0,3}(```|~~~)")
 
 
-def read_text(file: File, on_bad: OnBad) -> Iterator[Row]:
+def read_text(file: SourceFile, on_bad: OnBad) -> Iterator[Row]:
     """One row; its title is the file's name without extensions."""
     return _read(file, on_bad, markdown=False)
 
 
-def read_markdown(file: File, on_bad: OnBad) -> Iterator[Row]:
+def read_markdown(file: SourceFile, on_bad: OnBad) -> Iterator[Row]:
     """One row; its title is the first ``# heading``, or else as for text."""
     return _read(file, on_bad, markdown=True)
 
 
-def _read(file: File, on_bad: OnBad, markdown: bool) -> Iterator[Row]:
-    with Reader(file) as stream:
+def _read(file: SourceFile, on_bad: OnBad, markdown: bool) -> Iterator[Row]:
+    with UnpackedReader(file) as stream:
         content = stream.read(files.MAX_RECORD + 1)
     if len(content) > files.MAX_RECORD:
         on_bad(f"{file.name} is longer than {files.MAX_RECORD:,} bytes.")

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.conftest import SLOW, choose, eventually, fits, settle
+from tests.support.browser import choose, eventually, fits, settle
+from tests.support.servers import SLOW
 
 
 @pytest.fixture(scope="module")
@@ -42,10 +43,10 @@ def test_head_stage_and_document_by_hand_and_the_link_elsewhere(page: Page, brow
     open_with_the_keyboard(page)
     choose(page, "Head", "5")
     expect(page.get_by_role("heading", name="Nearest in head 5")).to_be_visible(timeout=SLOW)
+    settle(page)
     page.get_by_role("radio", name="3 output").click()
     expect(page.get_by_text("not guaranteed to correspond to heads").first).to_be_visible(timeout=SLOW)
-    page.wait_for_url("**/?*stage=3*")
-    assert "head=5" in page.url
+    page.wait_for_url(lambda url: "stage=3" in url and "head=5" in url)
     expect(page.locator(".hs-cards").first.locator(".hs-title")).not_to_have_text(first)
     changed = titles(page)
     elsewhere = browser.new_context(viewport={"width": 1400, "height": 1000}).new_page()
@@ -56,6 +57,7 @@ def test_head_stage_and_document_by_hand_and_the_link_elsewhere(page: Page, brow
     page.go_back()
     page.wait_for_url(lambda url: "stage=3" not in url)
     expect(page.get_by_text("before the heads are mixed").first).to_be_visible(timeout=SLOW)
+    settle(page)
     page.go_forward()
     expect(page.get_by_text("not guaranteed to correspond to heads").first).to_be_visible(timeout=SLOW)
 
@@ -114,6 +116,7 @@ def test_choices_survive_the_change_of_the_page_and_one_back_returns(page: Page,
 def test_an_address_that_comes_by_itself_is_no_step_of_the_history(page: Page, address: str) -> None:
     """Streamlit writes the page's address and then its choices, or both at once, whichever message is there first."""
     page.goto(f"{address}/your_document")  # any page will do, and this one draws nothing
+    settle(page)  # Streamlit writes its own address before
     page.wait_for_function("window.headscopeHistory")
     pushed = "url => { history.pushState({}, '', url); return history.length; }"
     page.keyboard.press("Shift")  # a gesture

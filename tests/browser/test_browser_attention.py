@@ -11,8 +11,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from core.runs.run import Run
-from tests.conftest import SLOW, choose, eventually, fits, settle
 from tests.pages.test_page_attention import planted_attention
+from tests.support.browser import choose, eventually, fits, settle
+from tests.support.servers import SLOW
 
 OWN = "The quiet reader listens, and the harbour sleeps."
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from tests.conftest import SLOW
+from tests.support.servers import SLOW
 
 
 def test_from_an_empty_cache_to_data_by_one_button(page: Page, serve: Callable[[Path], str], tmp_path: Path) -> None:

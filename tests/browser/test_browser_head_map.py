@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.conftest import SLOW, eventually, fits, made_once, settle, still
 from tests.pages.test_page_head_map import DOCS, LEFT_HALF, write_mapped
+from tests.support.browser import eventually, fits, settle, still
+from tests.support.caches import made_once
+from tests.support.servers import SLOW
 
 NO_WEBGL = """
 const before = HTMLCanvasElement.prototype.getContext;
@@ -152,6 +154,7 @@ def test_a_lasso_fills_the_table_and_its_link_opens_elsewhere(page: Page, browse
     other.context.close()
     page.get_by_role("button", name="head 1", exact=True).click()
     expect(page.get_by_role("heading", name="10 points of 10 documents")).to_be_visible(timeout=SLOW)
+    settle(page)
     page.go_back()
     expect(page.get_by_role("heading", name="points of")).to_have_count(0, timeout=SLOW)
     shown(page, "lit", "0")

@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.conftest import SLOW, Fingers, eventually, fits, settle, still
+from tests.support.browser import Fingers, eventually, fits, settle, still
+from tests.support.servers import SLOW
 
 GAP, FULL_GAP = 3, 4
 """Pixels between blocks, and under the full embedding's row."""
@@ -157,6 +158,7 @@ def test_names_open_a_head_s_profile_and_a_topic_s_documents(page: Page, address
     page.locator(".hs-heat-map .topic").nth(3).click()
     expect(page.get_by_role("heading", name="Food, Summer, Recipes")).to_be_visible(timeout=SLOW)
     expect(page.get_by_text("13 documents, nearest to the topic's name first")).to_be_visible()
+    settle(page)
     page.locator(".hs-heat-map .row").nth(9).click()
     page.get_by_test_id("stMain").get_by_role("link", name="Profile of head 9").click()
     page.wait_for_url("**/head_profile?*head=9*")
@@ -231,7 +233,7 @@ def test_fingers_open_zoom_and_scroll(browser: Browser, address: str, columns: l
 BIG = """
 import numpy as np, pyarrow as pa, streamlit as st
 from pages.shared.components.heatmap import Look, Panel, Sheet, canvas_heat_map, read_pick
-from pages.shared.figures.template import ACCENT, DIVERGING, GROUND, INK
+from pages.shared.theme import FRAME, DIVERGING, GROUND, INK
 
 st.set_page_config(layout="wide")
 st.title("Big")
@@ -245,7 +247,7 @@ sheet = Sheet("big", "Big.", [Panel("Stage 1", values, 0.9)], rows, names, [0, 5
 def picked():
     st.session_state["picked"] = read_pick("big", sheet)
 
-canvas_heat_map(sheet, Look(DIVERGING["light"], INK["light"], GROUND["light"], ACCENT["light"]), "big", None, picked)
+canvas_heat_map(sheet, Look(DIVERGING["light"], INK["light"], GROUND["light"], FRAME["light"]), "big", None, picked)
 pick = st.session_state.get("picked")
 st.text(f"picked {pick.row} {pick.column}" if pick else "nothing")
 """
@@ -278,6 +280,7 @@ def test_ten_thousand_columns(page: Page, serve: Callable[..., str], tmp_path: P
         canvas.click(position={"x": x, "y": (row + 0.5) * high + (FULL_GAP if row else 0)})
         column = int((x - (GAP if x > box["width"] / 2 else 0)) / base)
         expect(page.get_by_text(f"picked {row} {column}", exact=True)).to_be_visible(timeout=SLOW)
+    settle(page)
     assert received[0] - before < 20_000  # the cells are not sent again
     page.keyboard.down("Control")
     for _ in range(25):

@@ -14,8 +14,9 @@ from core.model.shape import ModelShape
 from core.runs.run import Run
 from precompute.steps.layers import step as layers
 from precompute.steps.layers.step import LayersConfig
-from tests.conftest import SLOW, eventually, settle
 from tests.precompute.test_layers import LABELS, MODEL, SHAPE, last_layer, rows
+from tests.support.browser import eventually, settle
+from tests.support.servers import SLOW
 from tests.support.synthetic import PlantedLayers, write_run
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -84,6 +85,7 @@ def test_curves_are_drawn_and_a_cell_opens_its_head(page: Page, address: str, ca
         "aria-label", re.compile(rf"^Layer 2, head 3, Topic match {row['value']:.2f} ")
     )
 
+    settle(page)
     page.keyboard.press("ArrowRight")  # the click has put the keys there
     page.keyboard.press("ArrowDown")
     expect(cell(grid, 3, 4)).to_be_focused()

@@ -13,8 +13,9 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.test_browser_head_map import NO_WEBGL, open_map, serve_mapped, shown, spot
-from tests.conftest import SLOW, Fingers, eventually, settle, still
 from tests.pages.test_page_head_map import DOCS
+from tests.support.browser import Fingers, eventually, settle, still
+from tests.support.servers import SLOW
 
 FOOT = 34
 """Pixels of the caption under a picture."""
@@ -357,6 +358,8 @@ def test_words_light_up_documents_and_are_in_the_link(page: Page, elsewhere: Pag
     field.fill(" document 19 ")
     field.press("Enter")
     shown(page, "lit", "4")
+    page.wait_for_url("**/head_map?words=document+19")
+    settle(page)
     page.go_back()
     shown(page, "lit", str(4 * 11))
     expect(field).to_have_value("document 1")

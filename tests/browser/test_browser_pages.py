@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.conftest import SLOW, fits, settle
+from tests.support.browser import fits, settle
+from tests.support.servers import SLOW
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.conftest import SLOW, settle
+from tests.support.browser import settle
+from tests.support.servers import SLOW
 
 pytestmark = pytest.mark.browser
 NOTE_VIOLATIONS = """

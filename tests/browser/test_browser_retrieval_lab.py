@@ -13,7 +13,8 @@ from playwright.sync_api import Locator, Page, expect
 from core.retrieval.apply import Kept, prune, read_kept
 from core.runs.results import read_query_set
 from core.runs.run import Run
-from tests.conftest import SLOW, settle
+from tests.support.browser import settle
+from tests.support.servers import SLOW
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
-from tests.conftest import settle
+from tests.support.browser import settle
 
 SLOWLY = """
 import time

@@ -11,7 +11,8 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
-from tests.conftest import SLOW, settle
+from tests.support.browser import settle
+from tests.support.servers import SLOW
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.conftest import SLOW, settle
+from tests.support.browser import settle
 from tests.support.hostile import ELSEWHERE
+from tests.support.servers import SLOW
 
 PAGES = {
     "/": "Headscope",

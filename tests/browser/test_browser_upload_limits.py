@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.conftest import SLOW
+from tests.support.servers import SLOW
 
 pytestmark = pytest.mark.browser
 

@@ -18,7 +18,8 @@ from pypdf import PdfWriter
 
 from core.runs.results import read_topics
 from core.runs.run import Run
-from tests.conftest import SLOW, choose, fits, settle
+from tests.support.browser import choose, fits, settle
+from tests.support.servers import SLOW
 
 SENTENCE = "The council voted to close the harbour road to lorries after a petition of four hundred residents"
 LAST = "Take it with you"
@@ -83,6 +84,7 @@ def test_paste_profile_stage_head_words_and_downloads(
     expect(page.locator(".hs-figures")).to_be_visible()
     page.get_by_test_id("stButtonGroup").get_by_role("radio", name="3 output").click()
     expect(page).to_have_url(re.compile("stage=3"), timeout=SLOW)
+    settle(page)
     page.get_by_test_id("stButtonGroup").get_by_role("radio", name="7", exact=True).click()
     expect(page.get_by_role("heading", name="Where head 7 looks")).to_be_visible(timeout=SLOW)
     expect(page).to_have_url(re.compile("head=7"))
@@ -208,6 +210,7 @@ def test_every_type_is_uploaded_shown_edited_and_embedded(opened: Callable[..., 
     # Another page and back: the documents are still there.
     page.get_by_role("link", name="Topics").click()
     expect(page.get_by_role("heading", name="Topics", exact=True)).to_be_visible(timeout=SLOW)
+    settle(page)
     page.get_by_role("link", name="Your document").click()
     expect(page.get_by_role("textbox").first).to_have_value(re.compile("and the ferry stopped"), timeout=SLOW)
     through(page)

@@ -15,7 +15,8 @@ from core.errors import Mistakes
 from core.remote.mirror import is_read_only
 from core.settings import SETTINGS, Settings, read_settings, unknown_settings
 from core.uploads import read_upload
-from tests.conftest import ROOT, page_at
+from tests.support import ROOT
+from tests.support.apps import page_at
 
 
 def test_nothing_set_gives_the_defaults(monkeypatch: pytest.MonkeyPatch) -> None:

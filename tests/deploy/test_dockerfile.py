@@ -27,8 +27,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import free_port
 from tests.support.dockerfile import Instruction, environment, ignore_patterns, is_ignored, stages
+from tests.support.servers import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 STAGES = stages((ROOT / "Dockerfile").read_text())

@@ -14,7 +14,7 @@ import yaml
 
 from core.errors import listed
 from docs import numbers
-from precompute.options import parser
+from precompute.cli import parser
 
 ROOT = Path(__file__).resolve().parents[2]
 SLURM = sorted((ROOT / "deploy" / "slurm").glob("*.sbatch"))

@@ -16,7 +16,7 @@ from precompute.steps.analyse import step as analyse
 from precompute.steps.analyse.step import AnalyseConfig
 from precompute.steps.label import step as label
 from precompute.steps.label.config import LabelConfig
-from tests.conftest import app_at
+from tests.support.apps import app_at
 from tests.support.synthetic import PlantedTopics, write_run
 
 SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)

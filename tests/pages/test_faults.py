@@ -24,8 +24,8 @@ from precompute.job.fingerprint import part_digest
 from precompute.steps.analyse import step as analyse
 from precompute.steps.label import step as label
 from precompute.steps.label.config import LabelConfig
-from tests.conftest import page_at
 from tests.pages.test_fuzz_address import PAGES
+from tests.support.apps import page_at
 from tests.support.synthetic import PlantedTopics, write_run
 
 SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)

@@ -17,7 +17,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import ROOT, app_at
+from tests.support import ROOT
+from tests.support.apps import app_at
 from tests.support.hostile import TEXTS
 
 EXAMPLES = int(1_000 * float(os.environ.get("FUZZ", "0.2")))

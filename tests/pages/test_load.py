@@ -10,17 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.load import words_for
-from benchmarks.load_client import Reader
-from benchmarks.load_walk import PAGES, WITH_MODEL, Walker, step
 from pages.shared.data import document_vectors, head_index, run_state
+from tests.support.session_client import SessionClient
+from tests.support.session_walk import PAGES, WITH_MODEL, Walker, step, words_for
 
 READERS = 8
 
 
 async def _walk(address: str, number: int, words: list[str]) -> Walker:
     others = [word.encode() for word in words if word != words[number]]
-    walker = Walker(Reader(address, foreign=lambda: others), words[number], random.Random(number), "demo")
+    walker = Walker(SessionClient(address, foreign=lambda: others), words[number], random.Random(number), "demo")
     await walker.reader.open(run="demo")
     # All pages among them; three bring documents, and everybody looks for a word of their own.
     for name in (list(PAGES)[number % len(PAGES)], "your document" if number < 3 else "find a document"):

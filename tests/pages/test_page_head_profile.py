@@ -24,7 +24,7 @@ from core.runs.results import read_analysis, read_own_similarity, read_topics
 from core.runs.run import Run
 from precompute.steps.analyse import step as analyse
 from precompute.steps.analyse.step import AnalyseConfig
-from tests.conftest import page_at
+from tests.support.apps import page_at
 from tests.support.synthetic import EMBEDDED, PlantedTopics, write_run
 
 ROOT = Path(__file__).resolve().parents[2]

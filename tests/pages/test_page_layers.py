@@ -15,8 +15,8 @@ from core.runs.run import Run
 from pages.shared.text import plain
 from precompute.steps.layers import step as layers
 from precompute.steps.layers.step import LayersConfig
-from tests.conftest import page_at
 from tests.precompute.test_layers import MODEL, SHAPE, last_layer, made, rows  # noqa: F401 (a fixture)
+from tests.support.apps import page_at
 from tests.support.hostile import TEXTS
 from tests.support.synthetic import write_run
 

@@ -14,7 +14,7 @@ from core.retrieval.votes import Say
 from core.retrieval.ways import Heads, Seen, rank
 from core.runs.results import read_query_set
 from core.runs.run import Run
-from tests.conftest import page_at
+from tests.support.apps import page_at
 
 PAGE = "pages/use/retrieval_lab/page.py"
 

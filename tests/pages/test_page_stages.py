@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.runs.results import read_analysis
 from core.runs.run import Run
-from tests.conftest import app_at
+from tests.support.apps import app_at
 
 
 @pytest.fixture

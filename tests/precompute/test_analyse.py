@@ -342,7 +342,7 @@ def test_very_few_documents(tmp_path: Path, count: int, command: Callable[..., A
 def test_an_unfinished_run_is_refused_in_a_sentence(planted: Run) -> None:
     manifest = planted.manifest()
     planted.write_manifest(manifest.with_step("embed", replace(manifest.steps["embed"], state="running")))
-    with pytest.raises(Mistake, match="has not all its vectors yet"):
+    with pytest.raises(Mistake, match="is not completely embedded yet"):
         analysed(planted)
 
 

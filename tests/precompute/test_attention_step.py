@@ -13,7 +13,6 @@ import pytest
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from benchmarks.extract import demo_texts
 from core.analysis.attention_measures import MEASURES, OFFSETS
 from core.errors import Mistake
 from core.model.embedder import Embedder, EmbedderConfig
@@ -28,10 +27,11 @@ from precompute.job.topic_vectors import TopicModel
 from precompute.steps.attention import parts as attention_parts
 from precompute.steps.attention import step as attention
 from precompute.steps.attention.config import AttentionConfig
-from precompute.steps.attention.parts import Work, make_part, read_part, read_texts
+from precompute.steps.attention.parts import AttentionWork, make_part, read_part, read_texts
 from precompute.steps.attention.tables import Collected, attention_rows
 from precompute.steps.embed.step import EmbedConfig
 from precompute.steps.embed.step import run as embed
+from tests.support.peer import demo_texts
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -81,7 +81,7 @@ def test_it_is_skipped_goes_on_where_it_was_and_is_made_again_when_asked(
     seen: list[int] = []
     real = attention_parts._sums
 
-    def counts(work: Work, text: Any) -> Any:
+    def counts(work: AttentionWork, text: Any) -> Any:
         if len(seen) == 12:
             raise KeyboardInterrupt
         seen.append(1)
@@ -193,7 +193,7 @@ def looked(model: str, documents: int, tokens: int, tmp_path: Path) -> dict[tupl
     """By layer and head, the rows of the step over a few of the demo's documents."""
     loaded = real(model)
     texts = read_texts(loaded, demo_texts()[: 40 * documents : 40], tokens)
-    work = Work(loaded, loaded.info.shape, tmp_path, "digest")
+    work = AttentionWork(loaded, loaded.info.shape, tmp_path, "digest")
     found = Collected(loaded.info.shape)
     for sums in read_part(make_part(work, 0, texts), work):
         found.add(sums)

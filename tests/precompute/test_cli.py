@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from core.runs.run import Run, run_names
 from precompute.cli import COMMANDS, main
+from precompute.table import STEP_COMMANDS
 
 Rows = Callable[..., list[dict[str, Any]]]
 Write = Callable[..., Path]
@@ -286,7 +288,7 @@ def test_ctrl_c_says_how_to_go_on(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("precompute.steps.embed.step.run", interrupted)
+    monkeypatch.setitem(STEP_COMMANDS, "embed", replace(STEP_COMMANDS["embed"], run=interrupted))
     assert main(["embed", "run", "--cache", str(cache), "--source", str(corpus), "--model", str(tiny_model)]) == 1
     out, err = capfd.readouterr()
     assert out == ""
@@ -322,7 +324,7 @@ SOURCES = {
     "UTF-8": ("latin.jsonl line 2 is not valid UTF-8", "--skip-bad"),
     "short": ("No document is left of short.jsonl: 2 read, 2 shorter than 1 characters", "--min-chars"),
     "no object": ("no-object.jsonl line 2 is JSON but no object",),
-    "no string": ("no-string.jsonl line 2 has a 'text' that is no string",),
+    "no string": ("no-string.jsonl line 2 has a 'text' of type",),
 }
 
 
@@ -362,8 +364,8 @@ def test_a_broken_line_is_skipped_and_counted(
     [
         (("--layer", "99"), "Layer 99 does not exist (this model has layers 1–2)"),
         (("--layer", "0"), "Layer 0 does not exist"),
-        (("--part-size", "0"), "--part-size 0 makes no sense"),
-        (("--part-size", "-3"), "--part-size -3 makes no sense"),
+        (("--part-size", "0"), "--part-size must be at least 1, not 0"),
+        (("--part-size", "-3"), "--part-size must be at least 1, not -3"),
         (("--limit", "0"), "--limit 0 keeps no document"),
         (("--sample", "-1"), "--sample -1 keeps no document"),
         (("--max-tokens", "2"), "--max-tokens 2 leaves no room for text"),

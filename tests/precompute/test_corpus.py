@@ -231,17 +231,17 @@ def test_fingerprints_are_those_of_before_the_option(tmp_path: Path) -> None:
     ("row", "said"),
     [
         ({"body": "x"}, "corpus.jsonl line 2 has no 'text'."),
-        ({"text": 4}, "corpus.jsonl line 2 has a 'text' that is no string but int."),
+        ({"text": 4}, "corpus.jsonl line 2 has a 'text' of type int, not a string."),
     ],
 )
 def test_a_row_without_its_text_is_bad(row: dict[str, object], said: str) -> None:
     corpus = Corpus(Rows({"text": "one"}, row))
-    assert mistake(corpus) == f"{said} Mend it, or pass --skip-bad to leave such lines out."
+    assert mistake(corpus) == f"{said} Fix it, or pass --skip-bad to leave such records out."
 
 
 def test_bad_records_of_the_source_are_refused_or_counted() -> None:
     rows = Rows("Line 1 is bad.", {"text": "one"}, "Line 3 is bad.")
-    assert mistake(Corpus(rows)).startswith("Line 1 is bad. Mend it")
+    assert mistake(Corpus(rows)).startswith("Line 1 is bad. Fix it")
     corpus = Corpus(rows, filters=Filters(skip_bad=True))
     assert kept(corpus) == ["one"]
     assert corpus.counts == Counts(read=3, bad=2, kept=1)
@@ -385,7 +385,7 @@ def test_when_none_is_left_the_sentence_says_what_removed_them() -> None:
     rows = Rows({"text": "a"}, {"text": None}, "bad", {"text": "bb"})
     assert mistake(Corpus(rows, filters=Filters(min_chars=50, skip_bad=True))) == (
         "No document is left of corpus.jsonl: 4 read, 1 bad, 3 shorter than 50 characters. "
-        "Mend the bad records or loosen --min-chars."
+        "Fix the bad records or lower --min-chars."
     )
     said = mistake(Corpus(texts("a", "b"), filters=Filters(min_chars=50, sample=1)))
     assert said == "No document is left of corpus.jsonl: 2 read, 2 shorter than 50 characters. Loosen --min-chars."

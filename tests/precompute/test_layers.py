@@ -24,6 +24,7 @@ from core.runs import verify
 from core.runs.parts import write_table
 from core.runs.results import read_analysis
 from core.runs.run import Run
+from core.runs.steps import STEPS
 from core.runs.table_checks import Sizes, check_rows
 from precompute.job.fingerprint import part_digest
 from precompute.job.step import StepResult
@@ -34,7 +35,7 @@ from precompute.steps.label.config import LabelConfig
 from precompute.steps.layers import step as layers
 from precompute.steps.layers.rows import embed_layers
 from precompute.steps.layers.step import LayersConfig
-from tests.conftest import Outcome
+from tests.support.jobs import Outcome
 from tests.support.synthetic import PlantedLayers, PlantedTopics, write_run
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -181,7 +182,7 @@ def test_nothing_is_done_twice_and_other_labels_make_it_outdated(copied: Run, tm
 
 
 def test_a_stopped_sweep_goes_on_with_what_is_missing(copied: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = {name: copied.analysis_path(name).read_bytes() for name in layers.TABLES}
+    before = {name: copied.analysis_path(name).read_bytes() for name in STEPS["layers"].tables}
     manifest = copied.manifest()
     copied.write_manifest(replace(manifest, steps={k: v for k, v in manifest.steps.items() if k != "layers"}))
     done: list[int] = []
@@ -201,7 +202,7 @@ def test_a_stopped_sweep_goes_on_with_what_is_missing(copied: Run, monkeypatch: 
     nobody = PlantedLayers(lambda texts: pytest.fail("the pass was made already"))
     assert not swept(copied, model=nobody).skipped
     assert len(done) == 4  # each layer once
-    assert {name: copied.analysis_path(name).read_bytes() for name in layers.TABLES} == before
+    assert {name: copied.analysis_path(name).read_bytes() for name in STEPS["layers"].tables} == before
     assert not list(copied.folder.rglob("*.npy"))
 
 
@@ -266,7 +267,7 @@ def test_the_last_layer_is_what_the_run_holds(demo_cache: Path, tmp_path: Path) 
     docs = [3, 50, 120, 200, 310]
     texts = run.documents(["text"])["text"].take(pa.array(docs)).to_pylist()
     manifest = run.manifest()
-    found = embed_layers(tmp_path, texts, manifest.shape, "d", lambda: run_model(manifest.model), lambda *_: None)
+    found = embed_layers(tmp_path, texts, manifest.shape, "d", lambda: run_model(manifest), lambda *_: None)
     for stage in (1, 2, 3):
         assert found.vectors[stage].shape == (6, 5, 384)
         np.testing.assert_allclose(found.at(5, stage), run.head_vectors(stage, 0)[docs], atol=2e-3)

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from precompute.cli import main
-from tests.conftest import ROOT, page_at
+from tests.support import ROOT
+from tests.support.apps import page_at
 
 pytestmark = pytest.mark.slow
 STEPS = 8

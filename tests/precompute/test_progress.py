@@ -8,7 +8,7 @@ import json
 import pytest
 
 from precompute.job import progress
-from precompute.job.progress import PROGRESS, Bar, Json, Lines, Meter, Quiet, Report, clock
+from precompute.job.progress import PROGRESS, Bar, JsonProgress, Lines, Meter, Quiet, Report, clock
 
 
 class Clock:
@@ -237,7 +237,7 @@ def test_lines_do_not_flood_the_log_at_the_end(time: Clock) -> None:
 
 def test_json_is_one_object_a_line() -> None:
     stream = io.StringIO()
-    shown = Json(stream)
+    shown = JsonProgress(stream)
     shown.show(Report("embed", 5, 2.5, 0.5, 3.0, "…"))
     shown.show(report(None))
     shown.close()
@@ -258,7 +258,7 @@ def test_json_is_one_object_a_line() -> None:
 def test_each_name_gives_its_own_kind(capsys: pytest.CaptureFixture[str]) -> None:
     kinds = {name: type(make()) for name, make in PROGRESS.items()}
     # under a test standard error is no terminal
-    assert kinds == {"auto": Lines, "bar": Bar, "lines": Lines, "json": Json, "quiet": Quiet}
+    assert kinds == {"auto": Lines, "bar": Bar, "lines": Lines, "json": JsonProgress, "quiet": Quiet}
     for name in kinds:
         PROGRESS[name]().show(report(1.0))
     captured = capsys.readouterr()

@@ -444,8 +444,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "method": ({"method": "umap"}, "There is no map method 'umap'. Choose one of"),
     "metric": ({"metric": "manhattan"}, "There is no metric 'manhattan'. Choose one of"),
     "iterations": ({"iterations": 29}, "--iterations 29 is too few"),
-    "limit": ({"limit": 3}, "--point-limit 3 makes no sense"),
-    "threads": ({"threads": 0}, "--threads 0 makes no sense"),
+    "limit": ({"limit": 3}, "--point-limit must be at least 4, not 3"),
+    "threads": ({"threads": 0}, "--threads must be at least 1, not 0"),
 }
 
 
@@ -592,7 +592,7 @@ def test_a_run_that_is_not_embedded_yet(config: ProjectConfig, command: Command)
     run.write_manifest(manifest.with_step("embed", replace(manifest.steps["embed"], state="running")))
     outcome = command("project", "run", "--cache", config.cache)
     assert outcome.status == 2
-    assert outcome.err.startswith("headscope: The run 'run' has not all its vectors yet.")
+    assert outcome.err.startswith("headscope: The run 'run' is not completely embedded yet.")
     assert outcome.err.count("\n") == 1
 
 

@@ -39,7 +39,7 @@ from precompute.steps.retrieve import step as retrieve
 from precompute.steps.retrieve.step import RetrieveConfig
 from precompute.steps.slim import step as slim
 from precompute.steps.slim.step import SlimConfig
-from tests.conftest import Outcome
+from tests.support.jobs import Outcome
 from tests.support.synthetic import PlantedTopics, write_run
 
 DOCUMENTS, SIZE = 45, 7
@@ -156,8 +156,8 @@ def test_a_document_is_still_placed_where_it_lies(cache: Path) -> None:
     table = read_map(run, 3)
     places = np.stack([table["x"].to_numpy(), table["y"].to_numpy()], axis=1).reshape(DOCUMENTS, 4, 2)
     vectors = np.concatenate(list(run.vectors(3))).reshape(12, 4, -1).astype(np.float32)
-    fitted = read_fitted_map(run, 3)
-    placer = Placer.of(fitted.vectors, fitted.places)
+    points = read_fitted_map(run, 3)
+    placer = Placer.of(points.vectors, points.places)
     assert len(placer.coordinates) == 4 * len(on_the_map)
     found = placer.place(vectors[on_the_map].reshape(-1, 8)).reshape(-1, 4, 2)
     off = np.linalg.norm(found - places[docs[on_the_map]], axis=2)
@@ -205,7 +205,7 @@ def test_steps_that_need_all_vectors_are_refused_before_anything_is_begun(cache:
     ):
         with pytest.raises(Mistake, match=r"keeps the vectors of 17 of 45 documents, and '[a-z]+' needs those of all"):
             again()
-    with pytest.raises(Mistake, match="keeps the vectors of 17 of 45 documents already"):
+    with pytest.raises(Mistake, match="keeps the vectors of 17 of 45 documents, and 'slim' needs those of all"):
         slim.run(SlimConfig(cache, "run", 12))
     assert (others(cache), (cache / "run" / "manifest.json").read_bytes()) == before
 
@@ -214,10 +214,10 @@ def test_a_run_without_figures_or_maps_keeps_all_its_vectors(tmp_path: Path) -> 
     shape = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
     vectors = np.random.default_rng(0).normal(size=(12, 32))
     write_run(tmp_path, "run", shape, lambda stage, first, n: vectors[first : first + n], ["rivers", "engines"] * 6)
-    with pytest.raises(Mistake, match="needs all its vectors for 'analyse', which is not done"):
+    with pytest.raises(Mistake, match="'slim' needs what 'analyse' makes"):
         slim.run(SlimConfig(tmp_path, "run", 5))
     analyse.run(AnalyseConfig(tmp_path, "run", model=PlantedTopics(shape, {})))
-    with pytest.raises(Mistake, match="needs all its vectors for 'project'"):
+    with pytest.raises(Mistake, match="'slim' needs what 'project' makes"):
         slim.run(SlimConfig(tmp_path, "run", 5))
     with pytest.raises(Mistake, match="leaves nothing to compare"):
         SlimConfig(tmp_path, "run", 1)

@@ -35,7 +35,7 @@ from precompute.steps.retrieve import step as retrieve
 from precompute.steps.retrieve.step import RetrieveConfig
 from precompute.steps.slim import step
 from precompute.steps.slim.step import SlimConfig
-from tests.conftest import page_at
+from tests.support.apps import page_at
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("pages/*/*/page.py"))
@@ -71,10 +71,10 @@ def cache(
 
 @pytest.fixture
 def open_page(monkeypatch: pytest.MonkeyPatch, tiny_model: Path, cache: Path) -> Iterator[Callable[..., AppTest]]:
-    embedding.office().models.clear()
+    embedding.model_pool().models.clear()
     monkeypatch.setenv("HEADSCOPE_MODELS", str(tiny_model.parent))
     yield lambda page, **address: page_at(cache, page, monkeypatch, PATIENCE, **address)
-    embedding.office().models.clear()
+    embedding.model_pool().models.clear()
 
 
 def said(app: AppTest) -> str:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from core.errors import Mistake
 from precompute.sources import READERS, demo, files, hub, json_array, local, open_source
-from precompute.sources.files import Reader
+from precompute.sources.files import UnpackedReader
 from precompute.sources.text import heading
 
 RANDOM = random.Random(0)
@@ -88,14 +88,14 @@ def test_blank_lines_are_passed_over_in_one_go_and_counted(
 ) -> None:
     """300 MB of them in a .gz took minutes, line by line."""
     taken = 0
-    readline = Reader.readline
+    readline = UnpackedReader.readline
 
-    def counted(stream: Reader, *size: int) -> bytes:
+    def counted(stream: UnpackedReader, *size: int) -> bytes:
         nonlocal taken
         taken += 1
         return readline(stream, *size)
 
-    monkeypatch.setattr(Reader, "readline", counted)
+    monkeypatch.setattr(UnpackedReader, "readline", counted)
     content = b"\n" + lines(A) + BLANKS + b"  " + lines(B) + BLANKS + b"{bad\n"
     source = open_source(write(tmp_path / f"a.jsonl{suffix}", pack(content)))
     bad: list[str] = []
@@ -151,7 +151,7 @@ def test_a_byte_order_mark_is_accepted(tmp_path: Path) -> None:
 def test_a_bad_line_is_told_with_its_number_and_the_next_ones_are_read(tmp_path: Path, line: bytes, said: str) -> None:
     name = write(tmp_path / "corpus.jsonl", lines(A) + line + b"\n" + lines(B))
     assert read_bad(name) == ([A, B], [said])
-    assert mistake(name) == f"{said} Mend it, or pass --skip-bad to leave such lines out."
+    assert mistake(name) == f"{said} Fix it, or pass --skip-bad to leave such records out."
 
 
 @pytest.mark.parametrize("line", [b'{"text": ' + b"9" * 5000 + b"}", b"[" * 100_000])

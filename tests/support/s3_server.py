@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 
-from tests.conftest import free_port
+from tests.support.servers import free_port
 
 
 class S3Server:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +13,7 @@ from core.analysis.auc import Histograms
 from core.analysis.examples import Examples
 from core.analysis.probe import SPLITS, Samples, probe
 from core.analysis.redundancy import Moments
-from core.analysis.similarity import pooled, refuse_not_finite, similarity
+from core.analysis.similarity import head_norms, pooled, refuse_not_finite, similarity
 from core.analysis.topic_match import Mismatches, mismatches, nearest_is_own, ranks
 from core.model.shape import ModelShape
 from core.model.stages import HEADS, SLICINGS, cut
@@ -21,15 +21,14 @@ from core.runs.files import replacing
 from core.runs.labels import own
 from core.runs.run import Run
 from core.runs.schema import DIGEST, similarity_schema
+from precompute.job.progress import OnProgress
 from precompute.job.step import Rows
+from precompute.job.vectors import StageVectors
 from precompute.steps.analyse import null_tables, tables
 from precompute.steps.analyse.untrained import UntrainedTwin
 
 _CHUNK = 1_000
 """Documents that are worked on at a time, however large a part is."""
-
-Tell = Callable[[float, str], None]
-"""Told the fraction of the stage that is done, and with what."""
 
 
 @dataclass(frozen=True)
@@ -96,22 +95,22 @@ class StageSums:
     """``[doc, 1 + head]`` of labelled documents whose topic has enough examples."""
 
 
-def analyse_stage(run: Run, inputs: StageInputs, tell: Tell) -> dict[str, Rows]:
+def analyse_stage(run: Run, inputs: StageInputs, on_progress: OnProgress) -> dict[str, Rows]:
     """The rows of every table of one stage; its similarities are written on the way."""
     samples, docs = inputs.samples, len(inputs.labels)
-    corpus = _corpus_sums(run, inputs, tell)
-    sums = _collect(run, inputs, corpus, tell)
-    tell(0.3, "heads against random slices")
+    vectors = StageVectors(run, inputs.stage)
+    corpus = _corpus_sums(run, vectors, inputs, on_progress)
+    sums = _collect(run, vectors, inputs, corpus, on_progress)
+    on_progress(0.3, "heads against random slices")
     compared = null_tables.compare(
-        inputs, sums.compared, corpus.mean, lambda share: tell(0.3 + 0.2 * share, "heads against random slices")
+        inputs, sums.compared, corpus.mean, lambda share: on_progress(0.3 + 0.2 * share, "heads against random slices")
     )
-    tell(0.5, "head × head redundancy")
+    on_progress(0.5, "head × head redundancy")
     found = {
         **compared.rows,
         "example_match": tables.example_match(inputs.stage, sums.example_hits, corpus.examples(1)),
         "examples": tables.examples(inputs.stage, inputs.topics, corpus.mean, corpus.topics, corpus.documents, docs),
         **tables.redundancy(inputs.stage, sums.moments.redundancy(), inputs.shape, inputs.seed),
-        "topic_similarity": tables.topic_similarity(inputs.stage, inputs.topics, inputs.topic_vectors),
         "mismatches": tables.mismatches(inputs.stage, inputs.topics, sums.mismatches),
     }
     labelled = inputs.labels[inputs.labels >= 0]
@@ -123,7 +122,7 @@ def analyse_stage(run: Run, inputs: StageInputs, tell: Tell) -> dict[str, Rows]:
     confusion_rows: Rows = {}
     for number, slicing in enumerate(SLICINGS):
         part = sums.slices[slicing]
-        tell(0.55 + 0.2 * number, f"topic match, {slicing}")
+        on_progress(0.55 + 0.2 * number, f"topic match, {slicing}")
         if len(labelled):
             match_of = tables.topic_match(part.ranks, labelled, len(inputs.topics), inputs.seed)
             tables.add_topic_match(match, inputs.stage, slicing, match_of)
@@ -131,12 +130,12 @@ def analyse_stage(run: Run, inputs: StageInputs, tell: Tell) -> dict[str, Rows]:
             control.topic_match(slicing, match_of, part.ranks)
         if samples is not None:
             for turn, split in enumerate(SPLITS):
-                tell(0.6 + 0.2 * number + 0.075 * turn, f"probe by {split}, {slicing}")
+                on_progress(0.6 + 0.2 * number + 0.075 * turn, f"probe by {split}, {slicing}")
                 probe_of = probe(part.samples, samples, split, inputs.seed)
                 tables.add_probe(probe_rows, confusion_rows, inputs.stage, slicing, split, probe_of)
                 control.probe(slicing, split, probe_of)
     # Random slices first: a head's alignment is judged against theirs.
-    tell(0.95, "head profiles")
+    on_progress(0.95, "head profiles")
     for slicing in reversed(SLICINGS):
         part = sums.slices[slicing]
         profile_of = tables.profile(part.own, labelled, len(inputs.topics), inputs.seed, part.similarity / docs)
@@ -162,33 +161,35 @@ def analyse_stage(run: Run, inputs: StageInputs, tell: Tell) -> dict[str, Rows]:
     }
 
 
-def _chunks(run: Run, stage: int) -> Iterator[tuple[int, np.ndarray]]:
+def _chunks(vectors: StageVectors) -> Iterator[tuple[int, np.ndarray]]:
     """``(first document, rows[doc, width])`` in float32."""
     first = 0
-    for part in run.vectors(stage):
+    for part in vectors:
         for start in range(0, len(part), _CHUNK):
             yield first + start, part[start : start + _CHUNK].astype(np.float32)
         first += len(part)
 
 
-def _corpus_sums(run: Run, inputs: StageInputs, tell: Tell) -> CorpusSums:
+def _corpus_sums(run: Run, vectors: StageVectors, inputs: StageInputs, on_progress: OnProgress) -> CorpusSums:
     """Over all documents; refuses vectors that are not finite."""
     topics, docs = len(inputs.topics), len(inputs.labels)
     total = np.zeros((topics, inputs.topic_vectors.shape[1]))
     everything = np.zeros(total.shape[1])
-    for first, rows in _chunks(run, inputs.stage):
+    for first, rows in _chunks(vectors):
         refuse_not_finite(rows, inputs.shape.heads, inputs.stage, first, run.rebuild)
         everything += rows.sum(axis=0, dtype=np.float64)
         labels = inputs.labels[first : first + len(rows)]
         member = np.arange(topics)[:, None] == labels
         total += member.astype(np.float32) @ rows
-        tell(0.1 * (first + len(rows)) / docs, "checking the vectors")
+        on_progress(0.1 * (first + len(rows)) / docs, "checking the vectors")
     mean = everything / docs
     counts = np.bincount(inputs.labels[inputs.labels >= 0], minlength=topics)
     return CorpusSums(mean, total - counts[:, None] * mean, counts)
 
 
-def _collect(run: Run, inputs: StageInputs, corpus: CorpusSums, tell: Tell) -> StageSums:
+def _collect(
+    run: Run, vectors: StageVectors, inputs: StageInputs, corpus: CorpusSums, on_progress: OnProgress
+) -> StageSums:
     mean = corpus.mean
     heads, topics, samples = inputs.shape.heads, len(inputs.topics), inputs.samples
     dim = inputs.topic_vectors.shape[1] // heads
@@ -219,15 +220,14 @@ def _collect(run: Run, inputs: StageInputs, corpus: CorpusSums, tell: Tell) -> S
             write_page_checksum=True,
         ) as writer,
     ):
-        for first, rows in _chunks(run, inputs.stage):
+        for first, rows in _chunks(vectors):
             docs = np.arange(first, first + len(rows), dtype=np.int32)
             labels = inputs.labels[first : first + len(rows)]
             sums.moments.add(rows, first)
             here = slice(*np.searchsorted(inputs.compared[place], [first, first + len(rows)]))
             sums.compared[place[here]] = rows[inputs.compared[place[here]] - first]
             sums.example_hits.append(_example_hits(rows - centre, labels, heads, by_head, as_one))
-            norms = np.linalg.norm(rows.reshape(len(rows), heads, dim).astype(np.float64), axis=2)
-            norms = np.concatenate([np.sqrt((norms**2).sum(axis=1, keepdims=True)), norms], axis=1)
+            norms = head_norms(rows.reshape(len(rows), heads, dim))
             sums.activation[:] += norms.sum(axis=0), (norms**2).sum(axis=0)
             for slicing in SLICINGS:
                 values = _slice(
@@ -239,7 +239,7 @@ def _collect(run: Run, inputs: StageInputs, corpus: CorpusSums, tell: Tell) -> S
                     sums.mismatches.append(
                         Mismatches(first + wrong.docs, wrong.label, wrong.nearest, wrong.rank, wrong.margin)
                     )
-            tell(0.1 + 0.2 * (first + len(rows)) / len(inputs.labels), "similarity to topics")
+            on_progress(0.1 + 0.2 * (first + len(rows)) / len(inputs.labels), "similarity to topics")
     return sums
 
 

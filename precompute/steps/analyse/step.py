@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,22 +14,21 @@ from core.analysis.probe import SAMPLES, can_probe, choose_samples
 from core.analysis.topics import AUTO, choose_topics
 from core.runs.labels import COLUMN, labels_of
 from core.runs.manifest import Manifest
-from core.runs.parts import digest_of, write_table
+from core.runs.parts import write_table
 from core.runs.results import read_topics
-from core.runs.run import Run, open_run
-from core.runs.schema import ANALYSIS, MADE_BY
+from core.runs.run import Run
+from core.runs.steps import STEPS
 from precompute.job.fingerprint import fingerprint
-from precompute.job.progress import Meter, Progress, Quiet
-from precompute.job.step import StepRecord, StepResult, all_vectors, as_table, embedded, up_to_date, write_joined
+from precompute.job.progress import Progress
+from precompute.job.step import Plan, StepResult, StepRun, run_step
 from precompute.job.topic_vectors import TopicModel, topic_tables
-from precompute.job.work import working_on
+from precompute.job.work import Work
 from precompute.steps.analyse.null_tables import choose_documents
 from precompute.steps.analyse.stage import StageInputs, analyse_stage
 from precompute.steps.analyse.untrained import untrained_twin
 
 ALGORITHM = 2
 """Raised whenever the same inputs give other figures."""
-TABLES = MADE_BY["analyse"]
 
 
 @dataclass(frozen=True)
@@ -46,93 +45,62 @@ class AnalyseConfig:
     model: TopicModel = field(default_factory=TopicModel)
 
 
-def run(config: AnalyseConfig, progress: Progress | None = None) -> StepResult:
+def run(config: AnalyseConfig, progress: Progress | None = None, work: Work | None = None) -> StepResult:
     """Analyses a run; after an interruption, only the stages that are missing."""
-    progress = progress or Quiet()
-    target = open_run(config.cache, config.run)
-    with working_on(target, "analyse") as work:
-        target = work.at
-        manifest = embedded(target)
-        documents = target.documents(["topic", "label_source"])
+
+    def plan(run: Run, manifest: Manifest) -> Plan:
+        documents = run.documents(["topic", "label_source"])
         names, source = documents["topic"].to_pylist(), source_of(documents["label_source"])
         topics = topics_of(config.topics, manifest, names)
-        inputs = _inputs(config, manifest, topics, names, source)
-        paths = [target.similarity_path(stage) for stage in manifest.stages]
-        paths += [target.analysis_path(name) for name in TABLES]
-        if up_to_date(target, manifest, "analyse", inputs, paths) and not config.again:
-            return StepResult(manifest, skipped=True)
-        if manifest.is_outdated("analyse", inputs) and not config.again and _all_made(paths, inputs):
-            # Other labels came, and went again before they were analysed.
-            manifest = manifest.with_step("analyse", replace(manifest.steps["analyse"], state="done"))
-            target.write_manifest(manifest)
-            return StepResult(manifest, skipped=True)
-        all_vectors(target, manifest, "analyse")
-        target = work.begin("analyse")
-        manifest = target.manifest()
-        try:
-            return _analyse(target, config, manifest, inputs, topics, names, source, Meter("analyse", progress))
-        finally:
-            progress.close()
+        paths = [run.similarity_path(stage) for stage in manifest.stages]
+        return Plan(
+            inputs=_inputs(config, manifest, topics, names, source),
+            files=[*paths, *(run.analysis_path(name) for name in STEPS["analyse"].tables)],
+            make=lambda step: _analyse(step, config, topics, names, source),
+            staging="analysis/staging",
+        )
+
+    return run_step("analyse", config, plan, progress, work, config.again)
 
 
 def _analyse(
-    target: Run,
-    config: AnalyseConfig,
-    manifest: Manifest,
-    inputs: str,
-    topics: Sequence[str],
-    names: Sequence[str | None],
-    source: str | None,
-    meter: Meter,
+    step: StepRun, config: AnalyseConfig, topics: Sequence[str], names: Sequence[str | None], source: str | None
 ) -> StepResult:
+    run, shape = step.run, step.manifest.shape
     samples = None
-    if can_probe(len(names), manifest.shape.heads):
-        samples = choose_samples(len(names), manifest.shape.heads, config.probe_samples, config.seed)
-    meter.at(0, "embedding the topics' names")
-    tables_of_topics = topic_tables(target, manifest, topics, names, config.model)
-    record = StepRecord(target, "analyse", manifest, inputs, _options(config, source), meter.seconds)
+    if can_probe(len(names), shape.heads):
+        samples = choose_samples(len(names), shape.heads, config.probe_samples, config.seed)
+    step.meter.at(0, "embedding the topics' names")
+    tables_of_topics = topic_tables(run, step.manifest, topics, names, config.model)
+    step.begin(_options(config, source))
     for made in tables_of_topics:
         write_table(made.path, made.table, made.digest)
     labels = labels_of(names, topics)
     compared = choose_documents(labels, config.seed)
-    meter.say("embedding a sample with random weights")
-    twin = untrained_twin(target, manifest, compared, topics, config.model, config.seed)
-    meter.restart()
-    vectors = read_topics(target).vectors
-    staging = target.folder / "analysis" / "staging"
-    if config.again:
-        shutil.rmtree(staging, ignore_errors=True)
-    share = 1 / len(manifest.stages)
-    for number, stage in enumerate(manifest.stages):
-        if _is_there(target, staging, stage, inputs):
-            continue
-        tables = analyse_stage(
-            target,
-            StageInputs(
-                stage=stage,
-                shape=manifest.shape,
-                topics=tuple(topics),
-                topic_vectors=vectors[stage],
-                labels=labels,
-                centre=config.centre,
-                samples=samples,
-                compared=compared,
-                untrained=None if isinstance(twin, str) else twin,
-                seed=config.seed,
-                digest=inputs,
-            ),
-            lambda fraction, message, number=number, stage=stage: meter.at(  # type: ignore[misc]
-                share * (number + fraction), f"stage {stage}: {message}"
-            ),
+    step.meter.say("embedding a sample with random weights")
+    twin = untrained_twin(run, step.manifest, compared, topics, config.model, config.seed)
+    step.meter.restart()
+    vectors = read_topics(run).vectors
+    for stage, on_progress in step.stages():
+        inputs = StageInputs(
+            stage=stage,
+            shape=shape,
+            topics=tuple(topics),
+            topic_vectors=vectors[stage],
+            labels=labels,
+            centre=config.centre,
+            samples=samples,
+            compared=compared,
+            untrained=None if isinstance(twin, str) else twin,
+            seed=config.seed,
+            digest=step.inputs,
         )
-        for name in TABLES:
-            write_table(_fragment(staging, stage, name), as_table(tables.get(name, {}), ANALYSIS[name]), inputs)
-    meter.at(1.0, "writing the tables")
-    for name in TABLES:
-        fragments = [_fragment(staging, stage, name) for stage in manifest.stages]
-        write_joined(target.analysis_path(name), fragments, ANALYSIS[name], inputs)
+        step.stage_tables(
+            f"stage={stage}", partial(analyse_stage, run, inputs, on_progress), run.similarity_path(stage)
+        )
+    step.join_tables()
     labelled = int((labels >= 0).sum())
-    result = record.finish(
+    return step.finish(
         {
             "topics": len(topics),
             "labelled": labelled,
@@ -140,21 +108,6 @@ def _analyse(
             "label_not_a_topic": sum(name is not None for name in names) - labelled,
         }
     )
-    shutil.rmtree(staging, ignore_errors=True)
-    return result
-
-
-def _is_there(target: Run, staging: Path, stage: int, inputs: str) -> bool:
-    paths = [target.similarity_path(stage), *(_fragment(staging, stage, name) for name in TABLES)]
-    return all(digest_of(path) == inputs for path in paths)
-
-
-def _fragment(staging: Path, stage: int, name: str) -> Path:
-    return staging / f"stage={stage}" / f"{name}.parquet"
-
-
-def _all_made(paths: Sequence[Path], inputs: str) -> bool:
-    return all(digest_of(path) == inputs for path in paths)
 
 
 def source_of(column: pa.ChunkedArray) -> str | None:

@@ -9,11 +9,10 @@ import pyarrow as pa
 
 from core.analysis.bootstrap import Interval, means, shares
 from core.analysis.examples import Examples
-from core.analysis.merging import topic_similarity as topic_cosines
 from core.analysis.probe import Probe
 from core.analysis.profiles import Profiles, profiles
 from core.analysis.redundancy import Redundancy, group_comparison
-from core.analysis.roles import Evidence, verdict
+from core.analysis.roles import RoleEvidence, role_of
 from core.analysis.similarity import POOLINGS
 from core.analysis.topic_match import WITHIN, Mismatches, TopicMatch
 from core.analysis.topic_match import topic_match as match_of_ranks
@@ -171,14 +170,6 @@ def redundancy(stage: int, found: Redundancy, shape: ModelShape, seed: int) -> d
     return {"redundancy": pairs, "groups": groups}
 
 
-def topic_similarity(stage: int, topics: tuple[str, ...], vectors: np.ndarray) -> Rows:
-    rows: Rows = {}
-    cosines = topic_cosines(vectors)
-    for one, other in np.ndindex(cosines.shape):
-        add(rows, stage=stage, topic=topics[one], other=topics[other], cosine=cosines[one, other])
-    return rows
-
-
 def profile(
     own: list[np.ndarray], labels: np.ndarray, topics: int, seed: int, topic_means: np.ndarray
 ) -> Profiles | None:
@@ -240,9 +231,9 @@ def profile_columns(
 
 def role_columns(columns: dict[str, Any], against_slices: dict[str, str] | None = None) -> dict[str, Any]:
     """The role of a head with these ``profile_columns``, and where it lies among random slices."""
-    names = [name for name in Evidence.__dataclass_fields__ if name != "against_slices"]
-    found = verdict(Evidence(**{name: _or_nan(columns[name]) for name in names}, against_slices=against_slices))
-    return {"role": found.role, "roles": list(found.roles), "because": found.because}
+    names = [name for name in RoleEvidence.__dataclass_fields__ if name != "against_slices"]
+    found = role_of(RoleEvidence(**{name: _or_nan(columns[name]) for name in names}, against_slices=against_slices))
+    return {"role": found.name, "roles": list(found.names), "because": found.because}
 
 
 _PROFILE = (

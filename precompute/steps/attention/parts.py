@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from core.analysis.attention_measures import MEASURES, OFFSETS, Sums, measured
 from core.model.embedder import Embedder
 from core.model.shape import ModelShape
-from core.model.token_kinds import Kinds, counted, delimiters, kinds, rare_ids
+from core.model.token_kinds import TokenKinds, counted, delimiters, kinds, rare_ids
 from core.runs.parts import digest_of, write_table
 
 if TYPE_CHECKING:
@@ -25,30 +25,30 @@ PART = 10
 
 
 @dataclass(frozen=True)
-class Text:
+class TokenisedText:
     """One document as the model sees it."""
 
     ids: list[int]
-    kinds: Kinds
+    kinds: TokenKinds
 
 
 @dataclass(frozen=True)
-class Work:
+class AttentionWork:
     model: Embedder
     shape: ModelShape
     staging: Path
     digest: str
 
 
-def read_texts(model: Embedder, texts: Sequence[str], at_most: int) -> list[Text]:
+def read_texts(model: Embedder, texts: Sequence[str], at_most: int) -> list[TokenisedText]:
     """Tokens and their kinds; which tokens are rare, these documents decide together."""
     special = model.tokens.special_ids
     spans = [model.tokens.spans(text, model.info.prompt, at_most=at_most) for text in texts]
     rare = rare_ids(counted((one.ids, delimiters(one, text, special)) for one, text in zip(spans, texts, strict=True)))
-    return [Text(one.ids, kinds(one, text, special, rare)) for one, text in zip(spans, texts, strict=True)]
+    return [TokenisedText(one.ids, kinds(one, text, special, rare)) for one, text in zip(spans, texts, strict=True)]
 
 
-def make_part(work: Work, start: int, texts: Sequence[Text]) -> Path:
+def make_part(work: AttentionWork, start: int, texts: Sequence[TokenisedText]) -> Path:
     """The file with these documents' sums; one that is there from before is left as it is."""
     path = work.staging / f"part-{start:07d}.parquet"
     if digest_of(path) != work.digest:
@@ -58,14 +58,14 @@ def make_part(work: Work, start: int, texts: Sequence[Text]) -> Path:
     return path
 
 
-def read_part(path: Path, work: Work) -> Iterator[list[Sums]]:
+def read_part(path: Path, work: AttentionWork) -> Iterator[list[Sums]]:
     """Each document's sums, by layer."""
     column = pq.read_table(path)["sums"].combine_chunks()
     for row in column.flatten().to_numpy().reshape(len(column), work.shape.layers, -1):
         yield [_unpacked(layer, work.shape.heads) for layer in row]
 
 
-def _sums(work: Work, text: Text) -> list[Sums]:
+def _sums(work: AttentionWork, text: TokenisedText) -> list[Sums]:
     """One document's, by layer: each layer's weights are reduced before the next computes its own."""
     found: list[Sums] = []
 

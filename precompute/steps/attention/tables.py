@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from core.analysis.attention_measures import MEASURES, OFFSETS, Sums, measures
-from core.analysis.attention_types import Evidence, verdict
+from core.analysis.attention_types import MIXED, AttentionEvidence, type_of
 from core.model.shape import ModelShape
 from precompute.job.step import Rows, add
 
@@ -47,15 +47,15 @@ def attention_rows(found: Collected, seed: int) -> Rows:
                 columns[f"{name}_low"] = _number(means.value.low[head, number])
                 columns[f"{name}_high"] = _number(means.value.high[head, number])
                 columns[f"{name}_shuffled"] = _number(means.shuffled[head, number])
-            said = verdict(Evidence.of(columns))
+            kind = type_of(AttentionEvidence.of(columns))
             add(
                 rows,
                 layer=layer + 1,
                 head=head + 1,
                 **columns,
-                type=said.type,
-                types=list(said.types),
-                because=said.because,
+                type=kind.name or MIXED,
+                types=list(kind.names),
+                because=kind.because,
             )
     return rows
 

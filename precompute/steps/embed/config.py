@@ -10,7 +10,7 @@ from core.errors import Mistake, listed
 from core.model.embedder import EmbedderConfig
 from core.runs.backend import backend_at
 from core.runs.manifest import Manifest
-from precompute.engines import ENGINES, Hands
+from precompute.engines import ENGINES, Resources
 from precompute.job.fingerprint import fingerprint
 from precompute.job.storage import Storage
 from precompute.steps.embed.corpus import Filters
@@ -34,7 +34,7 @@ class EmbedConfig:
     max_failures: int = 0
     """Documents that may be left out because they cannot be embedded."""
     engine: str = "local"
-    hands: Hands = field(default_factory=Hands)
+    resources: Resources = field(default_factory=Resources)
     replace: bool = False
     """Make a finished run anew, or one that holds other inputs; an interrupted run of these inputs goes on.
 
@@ -53,7 +53,7 @@ class EmbedResult:
     """All that the run takes on the disk."""
     left: int = 0
     """Parts that others, who share the run, have not finished; the last of them finishes it."""
-    led: bool = False
+    awaits_rank_0: bool = False
     """Rank 0 is to finish the run; this one has made its parts."""
     gone: tuple[str, ...] = ()
     """Steps that the replaced run had, and this one has not yet."""
@@ -65,11 +65,11 @@ def check(config: EmbedConfig) -> None:
     for name, value, least in (
         ("--part-size", config.part_size, 1),
         ("--max-failures", config.max_failures, 0),
-        ("--workers", config.hands.workers, 1),
-        ("--num-gpus", config.hands.num_gpus, 0),
+        ("--workers", config.resources.workers, 1),
+        ("--num-gpus", config.resources.num_gpus, 0),
     ):
         if value is not None and value < least:
-            raise Mistake(f"{name} {value} makes no sense. Give {least} or more.")
+            raise Mistake(f"{name} must be at least {least}, not {value}.")
 
 
 def inputs_of(config: EmbedConfig, source: str, revision: str) -> str:

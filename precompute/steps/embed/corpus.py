@@ -1,5 +1,7 @@
 """Rows become documents: which column is what, which rows stay, and how many went why."""
 
+from __future__ import annotations
+
 import hashlib
 import heapq
 from collections import Counter
@@ -11,7 +13,40 @@ from core.errors import Mistake
 from precompute.sources import Row, Source, refuse
 from precompute.sources.values import Scalar, clean, keeps, scalar, string, title_of
 from precompute.steps.embed.corpus_columns import DEFAULTS, Columns, choose_columns, first_rows
-from precompute.steps.embed.corpus_ids import DUPLICATE_IDS, REFUSE, Ids
+
+REFUSE, NUMBER = "refuse", "number"
+DUPLICATE_IDS = (REFUSE, NUMBER)
+"""What can be done with an id that a document before has; the command line offers them."""
+
+
+class Ids:
+    """The ids that were given so far, as hashes of 8 bytes: about 70 bytes a document."""
+
+    def __init__(self, duplicates: str) -> None:
+        self._duplicates = duplicates
+        self._seen: set[int] = set()
+        self._copies: Counter[str] = Counter()
+
+    def own(self, key: str, title: str, label: str) -> str:
+        """The document's own id: ``key``, or where another document has it ``key#2`` and so on."""
+        if self._is_new(key):
+            return key
+        if self._duplicates == REFUSE:
+            raise Mistake(
+                f"{label} has more than one document with the id '{key[:80]}', the second titled '{title[:80]}'. Make "
+                f"ids unique, name another column with --id-column, or pass --duplicate-ids {NUMBER} to number copies."
+            )
+        while True:
+            self._copies[key] += 1
+            numbered = f"{key}#{self._copies[key] + 1}"
+            if self._is_new(numbered):
+                return numbered
+
+    def _is_new(self, key: str) -> bool:
+        before = len(self._seen)
+        self._seen.add(hash(key))
+        return len(self._seen) > before
+
 
 OURS = frozenset({*DEFAULTS, "doc", "tokens", "truncated", "label_source", "label_score"})
 """Columns of documents.parquet that a corpus's own extra columns must not overwrite."""
@@ -30,7 +65,7 @@ class Filters:
     keep_duplicates: bool = False
     skip_bad: bool = False
     duplicate_ids: str = REFUSE
-    """One of corpus_ids.DUPLICATE_IDS."""
+    """One of DUPLICATE_IDS."""
 
     def __post_init__(self) -> None:
         for name, number in (("--limit", self.limit), ("--sample", self.sample)):
@@ -131,7 +166,7 @@ class _Pass:
             self.tally["short"] += 1
             return None
         if not isinstance(value, str):
-            self._bad(f"{row.where} has a {column!r} that is no string but {type(value).__name__}.")
+            self._bad(f"{row.where} has a {column!r} of type {type(value).__name__}, not a string.")
             return None
         return clean(value)
 
@@ -216,8 +251,8 @@ class Corpus:
             return
         filters = self.filters
         reasons = {
-            "bad": ("bad", "mend the bad records"),
-            "short": (f"shorter than {filters.min_chars} characters", "loosen --min-chars"),
+            "bad": ("bad", "fix the bad records"),
+            "short": (f"shorter than {filters.min_chars} characters", "lower --min-chars"),
             "duplicate": ("duplicates", "pass --keep-duplicates"),
         }
         removed = {name: reason for name, reason in reasons.items() if tally[name]}

@@ -37,7 +37,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Found:
+class ColumnChoice:
     """The column of each field that has one, and all columns that were seen until the last of them was found."""
 
     mapping: dict[str, str]
@@ -65,7 +65,7 @@ def first_rows(source: Source) -> Iterator[Mapping[str, object]]:
                 return
 
 
-def find_columns(fields: Iterable[str], named: Mapping[str, str], rows: Iterable[Mapping[str, object]]) -> Found:
+def find_columns(fields: Iterable[str], named: Mapping[str, str], rows: Iterable[Mapping[str, object]]) -> ColumnChoice:
     """For each field its named column, or else the first default in the first row that has one.
 
     Reads no more rows than it needs.
@@ -80,7 +80,7 @@ def find_columns(fields: Iterable[str], named: Mapping[str, str], rows: Iterable
                 mapping.setdefault(name, column)
         if taken <= present.keys() and all(name in mapping for name in sought):
             break
-    return Found(mapping, tuple(present))
+    return ColumnChoice(mapping, tuple(present))
 
 
 def choose_columns(asked: Columns, rows: Iterable[Mapping[str, object]], label: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The parts of one rank, of a run that rank 0 begins and finishes; see precompute.engines.led."""
+"""The parts of one rank, of a run that rank 0 begins and finishes; see precompute.engines.store_ranks."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from functools import partial
 
 from core.model.locate import ModelFiles
 from core.runs.run import Run
-from precompute.engines import led
+from precompute.engines import store_ranks
 from precompute.job.progress import Meter, Progress
 from precompute.steps.embed.config import EmbedConfig, EmbedResult, spec_of
-from precompute.steps.embed.existing import before_in, other_inputs
+from precompute.steps.embed.job import before_in, other_inputs
 from precompute.steps.embed.part_spec import Event, PartDone
 
 
 def follow(config: EmbedConfig, run_: Run, model: ModelFiles, inputs: str, progress: Progress) -> EmbedResult:
     """Makes the parts of this rank, as rank 0 lays them down."""
-    if (before := led.manifest_of(run_)) is not None and before.is_done("embed", inputs):
+    if (before := store_ranks.manifest_of(run_)) is not None and before.is_done("embed", inputs):
         return EmbedResult(before, True, bytes=run_.bytes())
     meter, kept = Meter("embed", progress), 0
 
-    def tell(event: Event) -> None:
+    def on_event(event: Event) -> None:
         nonlocal kept
         if isinstance(event, PartDone) and event.kept:
             kept += 1
@@ -31,11 +31,11 @@ def follow(config: EmbedConfig, run_: Run, model: ModelFiles, inputs: str, progr
 
     try:
         spec = spec_of(config, None, model.revision, inputs)
-        led.follow(run_, spec, model, partial(_refuse_other, config, run_, inputs), tell)
+        store_ranks.follow(run_, spec, model, partial(_refuse_other, config, run_, inputs), on_event)
     finally:
         progress.close()
     manifest = run_.manifest()
-    return EmbedResult(manifest, False, kept, run_.bytes(), led=not manifest.is_done("embed", inputs))
+    return EmbedResult(manifest, False, kept, run_.bytes(), awaits_rank_0=not manifest.is_done("embed", inputs))
 
 
 def _refuse_other(config: EmbedConfig, run_: Run, inputs: str) -> None:
@@ -47,4 +47,4 @@ def _refuse_other(config: EmbedConfig, run_: Run, inputs: str) -> None:
     if not config.replace:
         raise other_inputs(before, run_.name)
     if step.state == "done":
-        raise led.not_beside(run_.name)
+        raise store_ranks.not_beside(run_.name)

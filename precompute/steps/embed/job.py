@@ -1,22 +1,89 @@
-"""Listens to an engine: begins the run when a model is loaded, shows how far it is, and finishes it."""
+"""One start of ``embed``: begins the run once a model is loaded, shows how far the engine is, and finishes it."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 
+from core.errors import Mistake
 from core.machine import versions
 from core.model.embedder import ModelInfo
+from core.runs.describe import stored
 from core.runs.files import remove_leftovers
 from core.runs.manifest import Manifest, Step
 from core.runs.run import Run
 from precompute.job.progress import Meter
 from precompute.job.step import now
+from precompute.job.work import Work
 from precompute.steps.embed.config import EmbedConfig, EmbedResult, options_of
-from precompute.steps.embed.existing import Found, before_in
 from precompute.steps.embed.finishing import done_by_another, finish, missing
-from precompute.steps.embed.part_spec import Batch, Event, PartDone
-from precompute.steps.embed.reading import Reader
-from precompute.steps.embed.staging import is_made, read_record
+from precompute.steps.embed.part_spec import BatchDone, Event, PartDone
+from precompute.steps.embed.reading import CorpusReader
+from precompute.steps.embed.staging import finished_paths, is_made, read_record
+
+
+@dataclass(frozen=True)
+class StartState:
+    """What there is before the work begins."""
+
+    target: Run
+    """Where the run is made: in its place, or beside it."""
+    before: Manifest | None
+    going_on: bool
+    """An interrupted start of these inputs is gone on with."""
+    done: Manifest | None = None
+    """There is nothing to do."""
+    earlier: tuple[str, ...] = ()
+    """Steps of the run that is to be replaced."""
+
+
+def start_state(work: Work, config: EmbedConfig, inputs: str, shared: bool) -> StartState:
+    """Whether there is something to be done, where, and whether that is allowed."""
+    target, before = work.at, before_in(work.at, config.replace, inputs)
+    if shared and before is not None and before.is_done("embed", inputs):
+        # Whoever comes after the last of many has nothing to replace.
+        return StartState(target, before, False, before)
+    beside = config.replace and before is not None and before.is_done("embed")
+    earlier = tuple(before.steps) if beside and before is not None else ()
+    if beside:  # people read it: it stays until the new one is finished
+        target = work.anew()
+        before = before_in(target, config.replace, inputs)
+    if before is not None and before.is_done("embed", inputs) and (beside or not config.replace):
+        return StartState(target, before, False, before, earlier)
+    step = before.steps.get("embed") if before is not None else None
+    going_on = step is not None and step.state != "done" and step.fingerprint == inputs
+    if before is not None and not going_on and not config.replace:
+        raise other_inputs(before, target.name)
+    return StartState(target, before, going_on, None, earlier)
+
+
+def before_in(target: Run, replacing: bool, inputs: str) -> Manifest | None:
+    """What is there that could be lost, if anything; a manifest that cannot be read is no obstacle to replacing it."""
+    if not target.exists():
+        return None
+    try:
+        before = target.manifest()
+    except Mistake:
+        if replacing:
+            return None
+        raise
+    step = before.steps.get("embed")
+    if step is None or step.state == "done" or step.fingerprint == inputs or finished_paths(target):
+        return before
+    return None
+
+
+def gone_since(earlier: Sequence[str], manifest: Manifest) -> tuple[str, ...]:
+    return tuple(step for step in earlier if step not in manifest.steps)
+
+
+def other_inputs(before: Manifest, name: str) -> Mistake:
+    return Mistake(
+        f"The run '{name}' holds vectors of other inputs (model {before.model['name']}, layer {before.model['layer']}, "
+        f"corpus {before.corpus['source']}, {stored(before)}, or other settings). Choose another run name, or pass "
+        "--replace to make it anew."
+    )
 
 
 def _begun(config: EmbedConfig, info: ModelInfo, label: str, corpus: str, inputs: str) -> Manifest:
@@ -34,14 +101,14 @@ def _begun(config: EmbedConfig, info: ModelInfo, label: str, corpus: str, inputs
     )
 
 
-class Job:
+class EmbedJob:
     """One start of the step, from the first event to the finished run."""
 
     def __init__(
         self,
         config: EmbedConfig,
-        found: Found,
-        reader: Reader,
+        found: StartState,
+        reader: CorpusReader,
         label: str,
         corpus: str,
         meter: Meter,
@@ -52,7 +119,7 @@ class Job:
         self._going_on, self._before = found.going_on, found.before
         self._manifest: Manifest | None = None
         self._kept = 0
-        self._told: dict[int, int] = {}
+        self._documents_done: dict[int, int] = {}
         """Of the parts that are being made, the documents that count as done; one made anew counts once."""
         self._fraction: float | None = 0.0
         self._began = time.monotonic()
@@ -66,10 +133,9 @@ class Job:
             self._manifest, self._kept = self._before, self._reader.read.parts
         return self._reader.read is not None
 
-    def tell(self, event: Event) -> None:
-        if isinstance(event, ModelInfo):
-            self._begin(event)
-        elif isinstance(event, Batch):
+    def on_event(self, event: Event) -> None:
+        """Shows how far the engine is."""
+        if isinstance(event, BatchDone):
             self._advance(event.part, event.done, event.of, event.tokens)
         elif isinstance(event, PartDone):
             self._end(event)
@@ -100,7 +166,8 @@ class Job:
             return EmbedResult(self._manifest, False, self._kept, left=left)
         return self._finish()
 
-    def _begin(self, info: ModelInfo) -> None:
+    def begin(self, info: ModelInfo) -> None:
+        """The model is loaded: begins the run, in place of one that is to be replaced."""
         self._meter.restart()
         self._began = time.monotonic()
         self._manifest = _begun(self._config, info, self._label, self._corpus, self._reader.inputs)
@@ -133,13 +200,13 @@ class Job:
             self._add(part.part, 1.0)
             self._meter.skip(part.documents, self._fraction, f"part {part.part + 1} was there already")
         else:
-            batches = part.part in self._told
+            batches = part.part in self._documents_done
             self._advance(part.part, part.documents, part.documents, 0 if batches else part.tokens)
-            self._told.pop(part.part)
+            self._documents_done.pop(part.part)
 
     def _advance(self, part: int, done: int, of: int, tokens: int) -> None:
-        before = self._told.get(part, 0)
-        self._told[part] = max(before, done)
+        before = self._documents_done.get(part, 0)
+        self._documents_done[part] = max(before, done)
         if done > before:
             self._add(part, (done - before) / of)
             self._meter.work(done - before, tokens, self._fraction)

@@ -17,7 +17,7 @@ from core.runs.parts import write_part
 from core.runs.run import Run
 from precompute.job.child import Isolated
 from precompute.job.storage import Storage
-from precompute.steps.embed.part_spec import Batch, PartDone, PartSpec, Tell
+from precompute.steps.embed.part_spec import BatchDone, OnEvent, PartDone, PartSpec
 from precompute.steps.embed.staging import Staged, begin, finished, forgive, staged, write_done
 from precompute.steps.embed.surviving import Survivors, Unusable, embed_surviving
 
@@ -40,14 +40,14 @@ class Worker:
             self._info = self._loaded().info
         return self._info
 
-    def work(self, number: int, tell: Tell) -> PartDone:
+    def work(self, number: int, on_event: OnEvent) -> PartDone:
         """Makes a part, unless it is there; killed at any moment, it leaves nothing that looks like a finished one."""
         part, info = staged(self._run, number), self.load()
         if found := finished(self._run, number, part.digest, self._spec.storage.kept(info.shape)):
             return PartDone(number, found.documents, found.failed, 0, kept=True)
         deaths = begin(self._run, number, part.digest)
         try:
-            survivors = self._survivors(number, part, tell, careful=deaths >= DEATHS)
+            survivors = self._survivors(number, part, on_event, careful=deaths >= DEATHS)
         except BaseException:
             with contextlib.suppress(Mistake):  # the disk is full
                 forgive(self._run, number, part.digest, deaths)
@@ -71,13 +71,13 @@ class Worker:
                 raise Unusable(str(error)) from error  # whatever is tried after it fails, too
             raise
 
-    def _survivors(self, number: int, part: Staged, tell: Tell, careful: bool) -> Survivors:
+    def _survivors(self, number: int, part: Staged, on_event: OnEvent, careful: bool) -> Survivors:
         done = 0
 
         def on_batch(documents: int, tokens: int) -> None:
             nonlocal done
             done = min(len(part.texts), done + documents)
-            tell(Batch(number, done, len(part.texts), tokens))
+            on_event(BatchDone(number, done, len(part.texts), tokens))
 
         if not careful:
             return embed_surviving(lambda texts: self.embed(texts, on_batch), part.texts, self._spec.max_failures)

@@ -1,11 +1,11 @@
-"""What a worker is told, and what it tells: small things that go from one process, or machine, to another."""
+"""What a worker is given, and what it reports: small objects that go from one process, or machine, to another."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from core.model.embedder import EmbedderConfig, ModelInfo
+from core.model.embedder import EmbedderConfig
 from core.remote.mirror import cache_at
 from core.runs.replace import NewVersion
 from core.runs.run import Run
@@ -38,7 +38,7 @@ class PartSpec:
 
 
 @dataclass(frozen=True)
-class Batch:
+class BatchDone:
     """``done`` of a part's documents have been embedded; the model saw ``tokens`` in the latest."""
 
     part: int
@@ -60,6 +60,6 @@ class PartDone:
     """It was there already."""
 
 
-Event = ModelInfo | Batch | PartDone | str
-"""What an engine tells of its work: first that a model is loaded, and in a text what it waits for."""
-Tell = Callable[[Event], None]
+Event = BatchDone | PartDone | str
+"""What an engine reports of its work; a text says what it waits for."""
+OnEvent = Callable[[Event], None]

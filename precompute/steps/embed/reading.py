@@ -16,7 +16,7 @@ from precompute.steps.embed.corpus import Corpus, Document
 from precompute.steps.embed.staging import Read, documents_path, read_record, stage_documents, write_read_record
 
 
-class Reader:
+class CorpusReader:
     """One reading of a corpus into the staging folder of a run; what lies there already is not written again."""
 
     def __init__(self, run: Run, corpus: Corpus, inputs: str, part_size: int) -> None:
@@ -25,7 +25,7 @@ class Reader:
         self.read: Read | None = None
         """Known once the end was reached."""
         self.shared_by = 1
-        """Ranks that share the parts: what one of them has done counts so many times, to tell how far it is."""
+        """Ranks that share the parts: what one of them has done counts so many times, to know how far it is."""
         self._corpus, self._size = corpus, part_size
         self._documents: Iterator[Document] = iter(())
         self._fractions: list[float | None] = []

@@ -8,23 +8,23 @@ from core.runs.files import remove_folder
 from core.runs.manifest import Manifest
 from core.runs.replace import NewVersion
 from core.runs.run import Run
-from precompute.engines import Task, engine_at, led
-from precompute.job.progress import Meter, Progress, Quiet
-from precompute.job.work import working_on
+from precompute.engines import EmbedTask, engine_at, store_ranks
+from precompute.job.progress import Meter, Progress, Quiet, silence_transformers
+from precompute.job.work import Work, working_on
 from precompute.sources import open_source
 from precompute.steps.embed.config import EmbedConfig, EmbedResult, check, inputs_of, spec_of
 from precompute.steps.embed.corpus import Corpus
-from precompute.steps.embed.existing import gone_since, look
 from precompute.steps.embed.follow import follow
-from precompute.steps.embed.job import Job
-from precompute.steps.embed.reading import Reader
+from precompute.steps.embed.job import EmbedJob, gone_since, start_state
+from precompute.steps.embed.reading import CorpusReader
 
 __all__ = ["EmbedConfig", "EmbedResult", "run"]
 
 
-def run(config: EmbedConfig, progress: Progress | None = None) -> EmbedResult:
+def run(config: EmbedConfig, progress: Progress | None = None, work: Work | None = None) -> EmbedResult:
     """Embeds a corpus into a run; after an interruption, only what is missing."""
     check(config)
+    silence_transformers()
     progress = progress or Quiet()
     engine = engine_at(config.engine, config.cache)
     meter = Meter("embed", progress)
@@ -32,21 +32,21 @@ def run(config: EmbedConfig, progress: Progress | None = None) -> EmbedResult:
     model, corpus = config.embedder.locate(), source.fingerprint()
     inputs = inputs_of(config, corpus, model.revision)
     run_ = Run(config.cache, config.run)
-    if config.engine == "ranks" and not engine.shared and led.is_follower(run_):
+    if config.engine == "ranks" and not engine.shared and store_ranks.is_follower(run_):
         return follow(config, run_, model, inputs, progress)
-    with working_on(run_, "embed", engine.shared) as work, engine.enter(run_, inputs):
-        found = look(work, config, inputs, engine.shared)
+    with working_on(run_, "embed", work, engine.shared) as work, engine.enter(run_, inputs):
+        found = start_state(work, config, inputs, engine.shared)
         if found.done is not None:
             remove_folder(found.target.staging)
             manifest = _with_query_prompt(found.target, found.done, config.embedder.query_prompt)
             return EmbedResult(manifest, True, bytes=found.target.bytes(), gone=gone_since(found.earlier, manifest))
         target = found.target
         spec = spec_of(config, target.kind if isinstance(target, NewVersion) else None, model.revision, inputs)
-        reader = Reader(target, Corpus(source, config.columns, config.filters), inputs, config.part_size)
-        job = Job(config, found, reader, source.label, corpus, meter, engine.shared)
+        reader = CorpusReader(target, Corpus(source, config.columns, config.filters), inputs, config.part_size)
+        job = EmbedJob(config, found, reader, source.label, corpus, meter, engine.shared)
         try:
             if not job.is_made():
-                engine.run(Task(spec, model, reader, config.hands), job.tell)
+                engine.run(EmbedTask(spec, model, reader, job.begin, config.resources), job.on_event)
             result = job.finish()
         finally:
             progress.close()

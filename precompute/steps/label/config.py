@@ -32,6 +32,14 @@ class Asking:
 
 
 @dataclass(frozen=True)
+class Spending:
+    """Who is told what something will cost, and asked whether to spend it."""
+
+    announce: Callable[[str], None] = lambda sentence: None
+    approve: Callable[[float], bool] = lambda dollars: True
+
+
+@dataclass(frozen=True)
 class LabelConfig:
     cache: Path
     run: str
@@ -41,6 +49,7 @@ class LabelConfig:
     """See core.analysis.topics.choose_topics; 'auto' is the study's 25 for sources that choose among topics."""
     file: Path | None = None
     asking: Asking = field(default_factory=Asking)
+    spending: Spending = field(default_factory=Spending)
     batch: bool = False
     """Half the price, within a day."""
     poll_seconds: float = 30.0
@@ -51,15 +60,7 @@ class LabelConfig:
 
 
 @dataclass(frozen=True)
-class Desk:
-    """Whom to tell what something will cost, and to ask whether to spend it."""
-
-    tell: Callable[[str], None] = lambda sentence: None
-    approve: Callable[[float], bool] = lambda dollars: True
-
-
-@dataclass(frozen=True)
-class Job:
+class LabelJob:
     """What a source of labels works with."""
 
     run: Run
@@ -68,7 +69,6 @@ class Job:
     topics: tuple[str, ...]
     """What a source that chooses has to choose from; for one that checks, empty if anything goes."""
     meter: Meter
-    desk: Desk
 
     @property
     def documents(self) -> int:
@@ -76,7 +76,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Made:
+class SourceLabels:
     """A source's labels for all documents, in order."""
 
     table: pa.Table

@@ -15,17 +15,17 @@ from precompute.sources.local import LocalSource, refuse_empty
 from precompute.sources.row import Row
 from precompute.sources.values import string
 from precompute.steps.embed.corpus_columns import find_columns, first_rows
-from precompute.steps.label.config import Job, Made
+from precompute.steps.label.config import LabelJob, SourceLabels
 
 KINDS = {kind: read for kind, read in READERS.items() if kind not in (".txt", ".md", ".markdown")}
 """Text files have no columns."""
 
 
-def inputs(job: Job) -> dict[str, object]:
+def inputs(job: LabelJob) -> dict[str, object]:
     return {"file": _open(job).fingerprint()}
 
 
-def make(job: Job) -> Made:
+def make(job: LabelJob) -> SourceLabels:
     """Each document's topic by its id; ids that the run does not have are counted."""
     source = _open(job)
     ids = job.run.documents(["id"])["id"].to_pylist()
@@ -60,7 +60,7 @@ def make(job: Job) -> Made:
         reasons.append(reason)
     columns = {"doc": range(len(ids)), "topic": topics, "score": [None] * len(ids), "reason": reasons}
     notes = (f"{unknown:,} ids of {source.label} are not of this run, '{example}' among them.",) if unknown else ()
-    return Made(
+    return SourceLabels(
         pa.table({name: list(column) for name, column in columns.items()}, schema=LABELS),
         notes=notes,
         counts={"unknown_ids": unknown},
@@ -68,7 +68,7 @@ def make(job: Job) -> Made:
     )
 
 
-def _open(job: Job) -> LocalSource:
+def _open(job: LabelJob) -> LocalSource:
     if job.config.file is None:
         raise Mistake("--labels file needs a file with an id and a topic a row. Give it with --label-file.")
     if not job.config.file.is_file():
@@ -103,4 +103,4 @@ def _columns(source: LocalSource, first: Row) -> dict[str, str]:
 
 
 def _refuse(sentence: str) -> None:
-    raise Mistake(f"{sentence} Mend it, and start again.")
+    raise Mistake(f"{sentence} Fix the file and start again.")

@@ -15,16 +15,16 @@ from precompute.labelling.config import AskConfig, Estimate, Tally
 from precompute.labelling.endpoint import other_server
 from precompute.labelling.prompt import PROMPT_VERSION
 from precompute.labelling.secret import find_secret
-from precompute.steps.label.config import Job, Made
+from precompute.steps.label.config import LabelJob, SourceLabels
 
 if TYPE_CHECKING:
-    from precompute.labelling.answers import Answers
+    from precompute.labelling.answers import AnswerStore
 
 _ROWS = 10_000
 """Labels that are collected as Python objects before they become a piece of a table."""
 
 
-def inputs(job: Job) -> dict[str, object]:
+def inputs(job: LabelJob) -> dict[str, object]:
     asking = job.config.asking
     return {
         "prompt": PROMPT_VERSION,
@@ -34,7 +34,7 @@ def inputs(job: Job) -> dict[str, object]:
     }
 
 
-def make(job: Job) -> Made | None:
+def make(job: LabelJob) -> SourceLabels | None:
     """Asks about every document that has not been asked about before."""
     from precompute.labelling.answers_there import answers_at
     from precompute.labelling.ask import estimate
@@ -43,7 +43,7 @@ def make(job: Job) -> Made | None:
     with answers_at(job.run.cache) as answers:
         job.meter.say("counting tokens")
         plan = estimate(texts(job.run), config, answers, job.config.batch)
-        job.desk.tell(planned(plan, config.model, job.config.batch))
+        job.config.spending.announce(planned(plan, config.model, job.config.batch))
         if job.config.dry_run:
             return None
         if plan.reused >= plan.documents:  # without a key or a server, too
@@ -51,12 +51,12 @@ def make(job: Job) -> Made | None:
             nothing = Tally(plan.documents, plan.documents, 0, 0, plan.documents, spent, 0, 0, None)
             return _collected(job, config, answers, nothing)
         find_secret(config.base_url)  # a key that is missing is told before anybody is asked to agree
-        if plan.cost and not job.desk.approve(plan.cost):
+        if plan.cost and not job.config.spending.approve(plan.cost):
             raise Mistake("Nobody was asked and nothing was spent. Pass --yes to go on, or --max-cost to set a limit.")
         return _collected(job, config, answers, _asked(job, config, answers))
 
 
-def _asked(job: Job, config: AskConfig, answers: Answers) -> Tally:
+def _asked(job: LabelJob, config: AskConfig, answers: AnswerStore) -> Tally:
     from precompute.labelling.ask import ask
     from precompute.labelling.batch import ask_batch, waiting
 
@@ -94,14 +94,14 @@ def planned(plan: Estimate, model: str, batch: bool) -> str:
     return f"{', '.join(said)}; about {plan.tokens:,} tokens to send and to get; {price}."
 
 
-def _show(job: Job, tally: Tally) -> None:
+def _show(job: LabelJob, tally: Tally) -> None:
     left = max(0, tally.documents - tally.done)
     spent = "" if tally.spent is None else f", ${tally.spent:,.2f} spent"
     said = f"{tally.labelled:,} labelled, {tally.failed:,} failed{spent}, {left:,} left"
     job.meter.at(tally.done / max(1, tally.documents), said)
 
 
-def _collected(job: Job, config: AskConfig, answers: Answers, tally: Tally) -> Made:
+def _collected(job: LabelJob, config: AskConfig, answers: AnswerStore, tally: Tally) -> SourceLabels:
     """The answers as labels; what has none yet says why."""
     from precompute.labelling.ask import answer_of
 
@@ -129,7 +129,7 @@ def _collected(job: Job, config: AskConfig, answers: Answers, tally: Tally) -> M
     if tally.spent is not None:
         notes.append(f"This time ${tally.spent:,.2f} were spent; {tally.reused:,} answers were there from before.")
     asking, server = job.config.asking, other_server(config.base_url)
-    return Made(
+    return SourceLabels(
         pa.concat_tables(pieces),
         unfinished=unasked if missing else "",
         notes=tuple(notes),

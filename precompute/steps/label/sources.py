@@ -19,7 +19,7 @@ from core.runs.run import Run
 from core.runs.schema import LABELS
 from precompute.steps.label import file as label_file
 from precompute.steps.label import openai as label_openai
-from precompute.steps.label.config import Job, Made
+from precompute.steps.label.config import LabelJob, SourceLabels
 
 _CHUNK = 1_000
 """Documents that are worked on at a time, however large a part is."""
@@ -27,12 +27,12 @@ NO_TOPIC = "the corpus has no topic for it"
 
 
 @dataclass(frozen=True)
-class Source:
+class LabelSource:
     """A way to come by labels."""
 
-    make: Callable[[Job], Made | None]
+    make: Callable[[LabelJob], SourceLabels | None]
     """None where only the price was wanted."""
-    inputs: Callable[[Job], dict[str, Any]] = lambda job: {}
+    inputs: Callable[[LabelJob], dict[str, Any]] = lambda job: {}
     """What decides the labels, beside the documents and the topics."""
     chooses: bool = False
     """Among topics, so that there must be a list of them."""
@@ -62,11 +62,11 @@ def own_labels(run: Run) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=LABELS)
 
 
-def _column(job: Job) -> Made:
-    return Made(own_labels(job.run))
+def _column(job: LabelJob) -> SourceLabels:
+    return SourceLabels(own_labels(job.run))
 
 
-def _zero_shot(job: Job) -> Made:
+def _zero_shot(job: LabelJob) -> SourceLabels:
     """The topic whose name's full embedding is nearest at the last stage; the score is the cosine."""
     stage = max(job.manifest.stages)
     job.meter.at(0.0, "embedding the topics' names")
@@ -88,13 +88,13 @@ def _zero_shot(job: Job) -> Made:
     reasons = pc.if_else(pa.array(none), pa.scalar("its embedding has no length"), pa.scalar(None, pa.string()))
     score = pa.array(np.concatenate(scores).astype(np.float32), mask=none)
     docs = pa.array(np.arange(len(chosen), dtype=np.int32))
-    return Made(pa.Table.from_arrays([docs, topics, score, reasons], schema=LABELS), options={"stage": stage})
+    return SourceLabels(pa.Table.from_arrays([docs, topics, score, reasons], schema=LABELS), options={"stage": stage})
 
 
-SOURCES: dict[str, Source] = {
-    COLUMN: Source(_column),
-    OPENAI: Source(label_openai.make, label_openai.inputs, chooses=True, costs=True),
-    ZERO_SHOT: Source(_zero_shot, chooses=True),
-    FILE: Source(label_file.make, label_file.inputs, checks=True),
+SOURCES: dict[str, LabelSource] = {
+    COLUMN: LabelSource(_column),
+    OPENAI: LabelSource(label_openai.make, label_openai.inputs, chooses=True, costs=True),
+    ZERO_SHOT: LabelSource(_zero_shot, chooses=True),
+    FILE: LabelSource(label_file.make, label_file.inputs, checks=True),
 }
 """By the names of core.runs.labels.LABEL_SOURCES; the command line offers them."""

@@ -11,20 +11,22 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from core.analysis.agreement import all_compared
-from core.analysis.topics import AUTO, LABELS, choose_topics, merged
+from core.analysis.topics import AUTO, choose_topics, merged
 from core.errors import Mistake, listed
 from core.runs.labels import COLUMN, LABEL_SOURCES
 from core.runs.manifest import Manifest
 from core.runs.parts import write_table
 from core.runs.results import all_labels, kept_labels
 from core.runs.run import Run, open_run
+from core.runs.schema import LABELS
+from core.runs.steps import made_from_labels
 from precompute.job.documents import has_labels, relabel
 from precompute.job.fingerprint import fingerprint
 from precompute.job.progress import Meter, Progress, Quiet
-from precompute.job.step import StepRecord, all_vectors, embedded, outdated, up_to_date
-from precompute.job.work import working_on
-from precompute.steps.label.config import Desk, Job, LabelConfig, Made
-from precompute.steps.label.sources import SOURCES, Source, own_labels
+from precompute.job.step import StepRecord, embedded, outdated, refuse_missing, up_to_date
+from precompute.job.work import Work, working_on
+from precompute.steps.label.config import LabelConfig, LabelJob, SourceLabels
+from precompute.steps.label.sources import SOURCES, LabelSource, own_labels
 
 ALGORITHM = 1
 """Raised whenever the same inputs give other labels."""
@@ -39,11 +41,11 @@ class LabelResult:
     """What a person should know."""
 
 
-def run(config: LabelConfig, progress: Progress | None = None, desk: Desk = Desk()) -> LabelResult:  # noqa: B008
+def run(config: LabelConfig, progress: Progress | None = None, work: Work | None = None) -> LabelResult:
     """Labels a run; documents.parquet is as it was until the source has answered for all documents, or was stopped."""
     progress = progress or Quiet()
     target = open_run(config.cache, config.run)
-    with working_on(target, "label") as work:
+    with working_on(target, "label", work) as work:
         target = work.at
         manifest = embedded(target)
         name = config.labels or _default(manifest)
@@ -52,7 +54,7 @@ def run(config: LabelConfig, progress: Progress | None = None, desk: Desk = Desk
         if name not in SOURCES:
             raise Mistake(f"There is no source of labels '{name}'. Choose one of {listed(SOURCES)}.")
         source = SOURCES[name]
-        job = Job(target, config, manifest, _topics(config, target, source), Meter("label", progress), desk)
+        job = LabelJob(target, config, manifest, _topics(config, target, source), Meter("label", progress))
         inputs = fingerprint(
             {
                 "algorithm": ALGORITHM,
@@ -66,14 +68,14 @@ def run(config: LabelConfig, progress: Progress | None = None, desk: Desk = Desk
         if up_to_date(target, manifest, "label", inputs, [target.labels_path(name)]) and not anew:
             return LabelResult(manifest, skipped=True)
         if config.dry_run and not source.costs:
-            desk.tell(f"{job.documents:,} documents; {LABEL_SOURCES[name]}: nobody is asked, and nothing is to pay.")
+            config.spending.announce(f"{job.documents:,} documents; {LABEL_SOURCES[name]}: costs nothing.")
             return LabelResult(manifest, skipped=True)
-        all_vectors(target, manifest, "label")  # before anybody is paid: the figures could not be made again
+        refuse_missing(target, manifest, "label")  # before anybody is paid: the figures could not be made again
         try:
             made = source.make(job)
             if made is None:
                 return LabelResult(manifest, skipped=True)
-            return _activate(replace(job, run=work.begin("label", "analyse", "retrieve", "layers")), name, inputs, made)
+            return _activate(replace(job, run=work.begin("label", *made_from_labels())), name, inputs, made)
         finally:
             progress.close()
 
@@ -86,7 +88,7 @@ def _default(manifest: Manifest) -> str | None:
     return None
 
 
-def _topics(config: LabelConfig, target: Run, source: Source) -> tuple[str, ...]:
+def _topics(config: LabelConfig, target: Run, source: LabelSource) -> tuple[str, ...]:
     if source.chooses:
         if config.topics == AUTO:
             return merged()
@@ -95,7 +97,7 @@ def _topics(config: LabelConfig, target: Run, source: Source) -> tuple[str, ...]
     return choose_topics(config.topics, ()) if source.checks and config.topics not in (AUTO, LABELS) else ()
 
 
-def _activate(job: Job, name: str, inputs: str, made: Made) -> LabelResult:
+def _activate(job: LabelJob, name: str, inputs: str, made: SourceLabels) -> LabelResult:
     """Keeps the labels as the source's, and puts them into documents.parquet."""
     target, table, manifest = job.run, made.table, job.run.manifest()
     _check(job, name, table)
@@ -103,7 +105,7 @@ def _activate(job: Job, name: str, inputs: str, made: Made) -> LabelResult:
         write_table(target.labels_path(COLUMN), own_labels(target), manifest.steps["embed"].fingerprint)
     same = has_labels(target, table, name)
     # The figures first: killed in between, they count as made from other labels, never the other way round.
-    for step in () if same else ("analyse", "retrieve", "layers"):
+    for step in () if same else made_from_labels():
         manifest = outdated(manifest, step)
     options = {**made.options, "source": name, **({"topics": list(job.topics)} if job.topics else {})}
     record = StepRecord(target, "label", manifest, inputs, options, job.meter.seconds)
@@ -119,7 +121,7 @@ def _activate(job: Job, name: str, inputs: str, made: Made) -> LabelResult:
     )
 
 
-def _check(job: Job, name: str, table: pa.Table) -> None:
+def _check(job: LabelJob, name: str, table: pa.Table) -> None:
     if len(table) != job.documents:
         raise Mistake(
             f"The labels of '{name}' are of {len(table):,} documents, and the run has {job.documents:,}. Rebuild them "

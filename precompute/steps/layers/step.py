@@ -8,9 +8,9 @@ own output, final norm included, as everywhere.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from core.analysis.layer_figures import layer_figures
@@ -20,14 +20,13 @@ from core.analysis.topics import AUTO
 from core.errors import Mistake
 from core.runs.labels import COLUMN
 from core.runs.manifest import Manifest
-from core.runs.parts import digest_of, write_table
-from core.runs.run import Run, open_run
-from core.runs.schema import ANALYSIS, MADE_BY
+from core.runs.run import Run
+from core.runs.steps import STEPS
 from precompute.job.fingerprint import fingerprint
-from precompute.job.progress import Meter, Progress, Quiet
-from precompute.job.step import Rows, StepRecord, StepResult, as_table, embedded, up_to_date, write_joined
+from precompute.job.progress import Progress
+from precompute.job.step import Plan, Rows, StepResult, StepRun, run_step
 from precompute.job.topic_vectors import TopicModel
-from precompute.job.work import working_on
+from precompute.job.work import Work
 from precompute.steps.analyse.step import made_from, source_of, topics_of
 from precompute.steps.layers.rows import LayerRows, embed_layers
 from precompute.steps.layers.sample import Sample, choose_sample, texts_of
@@ -35,7 +34,6 @@ from precompute.steps.layers.tables import add_layer
 
 ALGORITHM = 1
 """Raised whenever the same inputs give other figures."""
-TABLES = MADE_BY["layers"]
 
 
 @dataclass(frozen=True)
@@ -57,109 +55,75 @@ class LayersConfig:
             raise Mistake(f"--documents {self.documents} is too few to measure anything: give at least {LEAST_DOCS}.")
 
 
-def run(config: LayersConfig, progress: Progress | None = None) -> StepResult:
+def run(config: LayersConfig, progress: Progress | None = None, work: Work | None = None) -> StepResult:
     """Sweeps a run's layers; after an interruption, without the pass and the layers that are done."""
-    progress = progress or Quiet()
-    target = open_run(config.cache, config.run)
-    with working_on(target, "layers") as work:
-        target = work.at
-        manifest = embedded(target)
-        documents = target.documents(["topic", "label_source"])
+
+    def plan(run: Run, manifest: Manifest) -> Plan:
+        documents = run.documents(["topic", "label_source"])
         names, source = documents["topic"].to_pylist(), source_of(documents["label_source"])
         topics = topics_of(config.topics, manifest, names)
-        inputs = _inputs(config, manifest, topics, names, source)
-        paths = [target.analysis_path(name) for name in TABLES]
-        if up_to_date(target, manifest, "layers", inputs, paths) and not config.again:
-            return StepResult(manifest, skipped=True)
-        if manifest.is_outdated("layers", inputs) and not config.again and all(digest_of(p) == inputs for p in paths):
-            # Other labels came, and went again before they were swept.
-            manifest = manifest.with_step("layers", replace(manifest.steps["layers"], state="done"))
-            target.write_manifest(manifest)
-            return StepResult(manifest, skipped=True)
-        target = work.begin("layers")
-        manifest = target.manifest()
-        try:
-            sample = choose_sample(manifest, topics, names, config.documents, config.seed)
-            return _sweep(target, config, manifest, inputs, sample, source, Meter("layers", progress))
-        finally:
-            progress.close()
+        sample = partial(choose_sample, manifest, topics, names, config.documents, config.seed)
+        return Plan(
+            inputs=_inputs(config, manifest, topics, names, source),
+            files=[run.analysis_path(name) for name in STEPS["layers"].tables],
+            make=lambda step: _sweep(step, config, sample(), source),
+            staging="analysis/staging layers",
+        )
+
+    return run_step("layers", config, plan, progress, work, config.again)
 
 
-def _sweep(
-    target: Run,
-    config: LayersConfig,
-    manifest: Manifest,
-    inputs: str,
-    sample: Sample,
-    source: str | None,
-    meter: Meter,
-) -> StepResult:
+def _sweep(step: StepRun, config: LayersConfig, sample: Sample, source: str | None) -> StepResult:
     from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
-    staging = target.folder / "analysis" / "staging layers"
-    if config.again:
-        shutil.rmtree(staging, ignore_errors=True)
+    layers, meter = step.manifest.shape.layers, step.meter
     # The pass first: a model that is not to be had, or another one, leaves the figures of before as they are.
-    rows = _embed(target, config, manifest, inputs, sample, staging, meter)
-    record = StepRecord(target, "layers", manifest, inputs, _options(config, source), meter.seconds)
+    rows = _embed(step, config, sample)
+    step.begin(_options(config, source))
     # Some hundred documents are small matrices, on which several threads lose more than they win.
     with threadpool_limits(1):
-        for layer in range(manifest.shape.layers):
-            meter.at(0.5 + 0.5 * layer / manifest.shape.layers, f"figures of layer {layer + 1}")
-            if any(digest_of(_fragment(staging, layer, name)) != inputs for name in TABLES):
-                _measure(config, manifest, inputs, sample, rows, layer, staging)
-    meter.at(1.0, "writing the tables")
-    for name in TABLES:
-        fragments = [_fragment(staging, layer, name) for layer in range(manifest.shape.layers)]
-        write_joined(target.analysis_path(name), fragments, ANALYSIS[name], inputs)
+        for layer in range(layers):
+            meter.at(0.5 + 0.5 * layer / layers, f"figures of layer {layer + 1}")
+            step.stage_tables(f"layer={layer + 1}", partial(_measure, config, step.manifest, sample, rows, layer))
+    step.join_tables()
     labelled = int((sample.labels >= 0).sum())
-    result = record.finish(
+    del rows  # their files are open until then
+    return step.finish(
         {
             "documents": len(sample.docs),
-            "layers": manifest.shape.layers,
+            "layers": layers,
             "topics": len(sample.topics),
             "labelled": labelled,
             "unlabelled": len(sample.docs) - labelled,
         }
     )
-    del rows  # their files are open until then
-    shutil.rmtree(staging, ignore_errors=True)
-    return result
 
 
-def _embed(
-    target: Run, config: LayersConfig, manifest: Manifest, inputs: str, sample: Sample, staging: Path, meter: Meter
-) -> LayerRows:
+def _embed(step: StepRun, config: LayersConfig, sample: Sample) -> LayerRows:
     """Documents and topics' names in one go."""
-    texts = [*texts_of(target, manifest, sample.docs), *sample.topics]
+    manifest = step.manifest
+    texts = [*texts_of(step.run, manifest, sample.docs), *sample.topics]
     done = 0
 
     def on_batch(documents: int, tokens: int) -> None:
         nonlocal done
         done += documents
-        meter.work(documents, tokens, 0.5 * done / len(texts))
+        step.meter.work(documents, tokens, 0.5 * done / len(texts))
 
-    meter.say("loading the model")
-    return embed_layers(staging, texts, manifest.shape, inputs, lambda: config.model.load(manifest), on_batch)
+    step.meter.say("loading the model")
+    return embed_layers(step.staging, texts, manifest.shape, step.inputs, lambda: config.model.load(manifest), on_batch)
 
 
-def _measure(
-    config: LayersConfig, manifest: Manifest, inputs: str, sample: Sample, rows: LayerRows, layer: int, staging: Path
-) -> None:
-    tables: dict[str, Rows] = {name: {} for name in TABLES}
+def _measure(config: LayersConfig, manifest: Manifest, sample: Sample, rows: LayerRows, layer: int) -> dict[str, Rows]:
+    tables: dict[str, Rows] = {name: {} for name in STEPS["layers"].tables}
     count = len(sample.docs)
     for stage in manifest.stages:
         both = rows.at(layer, stage)
-        found = layer_figures(
+        figures = layer_figures(
             both[:count], both[count:], sample.labels, manifest.shape, sample.probe, config.centre, config.seed
         )
-        add_layer(tables, layer + 1, stage, found, sample.labels, sample.topics, sample.docs)
-    for name in TABLES:
-        write_table(_fragment(staging, layer, name), as_table(tables[name], ANALYSIS[name]), inputs)
-
-
-def _fragment(staging: Path, layer: int, name: str) -> Path:
-    return staging / f"layer={layer + 1}" / f"{name}.parquet"
+        add_layer(tables, layer + 1, stage, figures, sample.labels, sample.topics, sample.docs)
+    return tables
 
 
 def _inputs(

@@ -48,9 +48,9 @@ class ProjectConfig:
         if self.iterations < 30:
             raise Mistake(f"--iterations {self.iterations} is too few for a map. Give 30 or more (usual: 750).")
         if self.limit < 4:
-            raise Mistake(f"--point-limit {self.limit} makes no sense. Give 4 or more.")
+            raise Mistake(f"--point-limit must be at least 4, not {self.limit}.")
         if self.threads is not None and self.threads < 1:
-            raise Mistake(f"--threads {self.threads} makes no sense. Give 1 or more.")
+            raise Mistake(f"--threads must be at least 1, not {self.threads}.")
 
     def cores(self, points: int) -> int:
         """Threads for a map of so many points."""

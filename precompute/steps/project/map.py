@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -16,14 +16,13 @@ from core.maps.quality import kept_neighbours
 from core.maps.tsne import MapConfig, check_perplexity, fit
 from core.runs.parts import digest_of, write_table
 from core.runs.run import Run
+from precompute.job.progress import OnProgress
+from precompute.job.vectors import StageVectors
 from precompute.steps.project.config import ProjectConfig
-
-Tell = Callable[[float, str], None]
-"""Told the fraction of the map that is done, and with what."""
 
 
 @dataclass(frozen=True)
-class Verdict:
+class MapQuality:
     """What is to be said of a map."""
 
     kl: float
@@ -34,11 +33,11 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Made:
+class FittedMap:
     """``coordinates[point, 2]``, points in order of document, then head; not turned yet."""
 
     coordinates: np.ndarray
-    verdict: Verdict
+    quality: MapQuality
 
 
 @dataclass(frozen=True)
@@ -47,37 +46,47 @@ class MapMaker:
     config: ProjectConfig
     heads: int
     docs: int
+    _vectors: dict[int, StageVectors] = field(default_factory=dict)
+    _norms: dict[int, np.ndarray] = field(default_factory=dict)
 
-    def make(self, stage: int, head: int, chosen: np.ndarray, path: Path, digest: str, tell: Tell) -> Made:
+    def make(
+        self, stage: int, head: int, chosen: np.ndarray, path: Path, digest: str, on_progress: OnProgress
+    ) -> FittedMap:
         """The map of one head, or of all together (0), with the documents of ``chosen`` fitted; kept at ``path``.
 
         What an earlier, interrupted start has kept there is not made again.
         """
         if digest_of(path) == digest:
             return _unstaged(path)
-        made = self._fit(stage, head, chosen, tell)
+        made = self._fit(stage, head, chosen, on_progress)
         write_table(path, _staged(made), digest)
         return made
 
-    def _fit(self, stage: int, head: int, chosen: np.ndarray, tell: Tell) -> Made:
-        tell(0, "nearest neighbours")
+    def _fit(self, stage: int, head: int, chosen: np.ndarray, on_progress: OnProgress) -> FittedMap:
+        on_progress(0, "nearest neighbours")
         parts = [rows[np.isin(docs, chosen)] for docs, rows in self.rows(stage, head)]
         vectors = np.concatenate([part.reshape(-1, part.shape[-1]) for part in parts])
         perplexity = check_perplexity(self.config.perplexity, len(vectors))
         config = MapConfig(perplexity, self.config.iterations, self.config.seed, self.config.cores(len(vectors)))
 
         def on_iteration(done: int, kl: float) -> None:
-            tell(0.9 * done / config.iterations, f"iteration {done} of {config.iterations}, KL {kl:.3f}")
+            on_progress(0.9 * done / config.iterations, f"iteration {done} of {config.iterations}, KL {kl:.3f}")
 
         fitted = fit(self.config.method, vectors, config, on_iteration)
         kept = kept_neighbours(vectors, fitted.coordinates, config.seed, config.threads)
         places = fitted.coordinates
         if len(chosen) < self.docs:
-            places = self._with_placed(stage, head, chosen, vectors, places, tell)
-        return Made(places, Verdict(fitted.kl, kept, perplexity, len(vectors)))
+            places = self._with_placed(stage, head, chosen, vectors, places, on_progress)
+        return FittedMap(places, MapQuality(fitted.kl, kept, perplexity, len(vectors)))
 
     def _with_placed(
-        self, stage: int, head: int, chosen: np.ndarray, vectors: np.ndarray, fitted: np.ndarray, tell: Tell
+        self,
+        stage: int,
+        head: int,
+        chosen: np.ndarray,
+        vectors: np.ndarray,
+        fitted: np.ndarray,
+        on_progress: OnProgress,
     ) -> np.ndarray:
         """All points: those that were fitted, and the others placed among them, a part at a time."""
         placer = Placer.of(vectors, fitted, self.config.cores(len(vectors)))
@@ -87,34 +96,46 @@ class MapMaker:
         for docs, rows in self.rows(stage, head):
             rest = ~np.isin(docs, chosen)
             places[docs[rest]] = placer.place(rows[rest].reshape(-1, rows.shape[-1])).reshape(-1, each, 2)
-            tell(0.9 + 0.1 * (docs[-1] + 1) / self.docs, "placing the documents beyond the sample")
+            on_progress(0.9 + 0.1 * (docs[-1] + 1) / self.docs, "placing the documents beyond the sample")
         return places.reshape(-1, 2)
 
     def rows(self, stage: int, head: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """``docs[doc]`` and ``[doc, head, dim]`` (one head, or all), a part at a time, as the metric wants them."""
-        first = 0
-        for part in self.target.vectors(stage):
+        first, norms = 0, []
+        for part in self._of(stage):
             refuse_not_finite(part, self.heads, stage, first, self.target.rebuild)
             rows = part.astype(np.float32).reshape(len(part), self.heads, -1)
+            if stage not in self._norms:
+                norms.append(np.linalg.norm(rows, axis=2))
             rows = rows[:, head - 1 : head] if head else rows
             yield np.arange(first, first + len(part)), unit(rows) if self.config.metric == "cosine" else rows
             first += len(part)
+        if stage not in self._norms:
+            self._norms[stage] = np.concatenate(norms)
 
     def activations(self, stage: int) -> np.ndarray:
         """``[doc, head]``: the norms of the head vectors as they are."""
-        shape = (-1, self.heads, self.target.manifest().shape.width(stage) // self.heads)
-        parts = (part.astype(np.float32).reshape(shape) for part in self.target.vectors(stage))
-        return np.concatenate([np.linalg.norm(part, axis=2) for part in parts])
+        if stage not in self._norms:  # the maps of this stage were there from before
+            for _ in self.rows(stage, 0):
+                pass
+        return self._norms[stage]
+
+    def _of(self, stage: int) -> StageVectors:
+        if stage not in self._vectors:
+            self._vectors.clear()  # one stage at a time
+            self._norms.clear()
+            self._vectors[stage] = StageVectors(self.target, stage)
+        return self._vectors[stage]
 
 
-def _staged(made: Made) -> pa.Table:
+def _staged(made: FittedMap) -> pa.Table:
     columns = {"x": made.coordinates[:, 0], "y": made.coordinates[:, 1]}
-    for name, value in asdict(made.verdict).items():
+    for name, value in asdict(made.quality).items():
         columns[name] = np.full(len(made.coordinates), value)
     return pa.table(columns)
 
 
-def _unstaged(path: Path) -> Made:
+def _unstaged(path: Path) -> FittedMap:
     table = pq.read_table(path, page_checksum_verification=True)
     places = np.stack([table["x"].to_numpy(), table["y"].to_numpy()], axis=1)
-    return Made(places, Verdict(**{name: table[name][0].as_py() for name in Verdict.__dataclass_fields__}))
+    return FittedMap(places, MapQuality(**{name: table[name][0].as_py() for name in MapQuality.__dataclass_fields__}))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-
 import numpy as np
 
 from core.analysis.stratify import stratified
@@ -13,50 +11,39 @@ from core.maps.tsne import check_perplexity
 from core.runs.files import remove_folder
 from core.runs.labels import own_codes
 from core.runs.manifest import Manifest
-from core.runs.parts import write_table
-from core.runs.run import Run, open_run
-from core.runs.schema import ANALYSIS
-from precompute.job.progress import Meter, Progress, Quiet
-from precompute.job.step import Rows, StepRecord, StepResult, add, all_vectors, as_table, embedded, up_to_date
-from precompute.job.work import working_on
+from core.runs.run import Run
+from precompute.job.progress import Progress
+from precompute.job.step import Plan, Rows, StepResult, StepRun, add, run_step
+from precompute.job.work import Work
 from precompute.steps.project.config import ProjectConfig
-from precompute.steps.project.map import Made, MapMaker
+from precompute.steps.project.map import FittedMap, MapMaker
 from precompute.steps.project.write import write_map, write_preview
 
 
-def run(config: ProjectConfig, progress: Progress | None = None) -> StepResult:
+def run(config: ProjectConfig, progress: Progress | None = None, work: Work | None = None) -> StepResult:
     """Makes a run's maps; after an interruption, only those that are missing."""
-    progress = progress or Quiet()
-    target = open_run(config.cache, config.run)
-    with working_on(target, "project") as work:
-        target = work.at
-        manifest = embedded(target)
-        labels = own_codes(target.documents(["topic"])["topic"])
-        inputs = config.inputs(manifest, labels)
+
+    def plan(run: Run, manifest: Manifest) -> Plan:
+        labels = own_codes(run.documents(["topic"])["topic"])
         kinds = (False, True) if config.by_head else (False,)
-        paths = [target.map_path(stage, kind) for stage in manifest.stages for kind in kinds]
-        if up_to_date(target, manifest, "project", inputs, paths) and not config.again:
-            return StepResult(manifest, skipped=True)
-        all_vectors(target, manifest, "project")
-        target = work.begin("project")
-        manifest = target.manifest()
-        try:
-            return _Projection(target, config, manifest, inputs, labels, Meter("project", progress)).run()
-        finally:
-            progress.close()
+        return Plan(
+            inputs=config.inputs(manifest, labels),
+            files=[run.map_path(stage, kind) for stage in manifest.stages for kind in kinds],
+            make=lambda step: _Projection(step, config, labels).run(),
+            staging="map/staging",
+        )
+
+    return run_step("project", config, plan, progress, work, config.again)
 
 
 class _Projection:
     """The maps of one run; holds what they have in common."""
 
-    def __init__(
-        self, target: Run, config: ProjectConfig, manifest: Manifest, inputs: str, labels: np.ndarray, meter: Meter
-    ) -> None:
-        self.target, self.config, self.manifest, self.inputs, self.meter = target, config, manifest, inputs, meter
-        self.labels, self.docs, self.heads = labels, len(labels), manifest.shape.heads
-        self.staging = target.folder / "map" / "staging"
-        self.maker = MapMaker(target, config, self.heads, self.docs)
-        self.done, self.maps = 0, len(manifest.stages) * (1 + (self.heads if config.by_head else 0))
+    def __init__(self, step: StepRun, config: ProjectConfig, labels: np.ndarray) -> None:
+        self.step, self.config = step, config
+        self.labels, self.docs, self.heads = labels, len(labels), step.manifest.shape.heads
+        self.maker = MapMaker(step.run, config, self.heads, self.docs)
+        self.done, self.maps = 0, len(step.manifest.stages) * (1 + (self.heads if config.by_head else 0))
         self.judged: Rows = {}
         # Before anything is begun: the map with the fewest points must do with this perplexity.
         fewest = min(each * self._sample(each) for each in ((self.heads, 1) if config.by_head else (self.heads,)))
@@ -72,20 +59,16 @@ class _Projection:
         return min(self.docs, max(1, self.config.limit // each))
 
     def run(self) -> StepResult:
-        record = StepRecord(self.target, "project", self.manifest, self.inputs, self.config.options)
-        if self.config.again:
-            shutil.rmtree(self.staging, ignore_errors=True)
+        self.step.begin(self.config.options)
         fitted = self._maps(by_head=False)
         if self.config.by_head:
             self._maps(by_head=True)
         else:
-            remove_folder(self.target.map_path(1, by_head=True).parent)
-        self.meter.at(1.0, "writing")
-        write_table(self.target.analysis_path("maps"), as_table(self.judged, ANALYSIS["maps"]), self.inputs)
+            remove_folder(self.step.run.map_path(1, by_head=True).parent)
+        self.step.meter.at(1.0, "writing")
+        self.step.write_tables({"maps": self.judged})
         points = self.docs * self.heads
-        result = record.finish({"points": points, "fitted": fitted, "placed": points - fitted})
-        shutil.rmtree(self.staging, ignore_errors=True)
-        return result
+        return self.step.finish({"points": points, "fitted": fitted, "placed": points - fitted})
 
     def _maps(self, by_head: bool) -> int:
         """The maps of all stages, each turned onto the one of the stage before, and written; returns points fitted."""
@@ -94,32 +77,32 @@ class _Projection:
         chosen = stratified(self.labels, self._sample(each), self.config.seed)
         before: dict[int, np.ndarray] = {}
         maps: dict[int, np.ndarray] = {}
-        for stage in self.manifest.stages:
+        for stage in self.step.manifest.stages:
             turned = {}
             for head in heads:
                 made = self._made(stage, head, chosen)
                 turned[head] = self._turned(stage, head, made, before.get(head))
             before = turned
             places = np.stack(list(turned.values()), axis=1).reshape(self.docs, self.heads, 2)
-            path = self.target.map_path(stage, by_head)
-            write_map(path, places, self.maker.activations(stage), chosen, self.inputs)
+            path = self.step.run.map_path(stage, by_head)
+            write_map(path, places, self.maker.activations(stage), chosen, self.step.inputs)
             maps[stage] = places
         if not by_head:
-            write_preview(self.target.preview_path, maps, self.labels, self.inputs)
+            write_preview(self.step.run.preview_path, maps, self.labels, self.step.inputs)
         return len(chosen) * each
 
-    def _made(self, stage: int, head: int, chosen: np.ndarray) -> Made:
+    def _made(self, stage: int, head: int, chosen: np.ndarray) -> FittedMap:
         place = f"stage {stage}" + (f", head {head}" if head else "")
-        path = self.staging / f"stage={stage}-head={head}.parquet"
+        path = self.step.staging / f"stage={stage}-head={head}.parquet"
 
-        def tell(fraction: float, message: str) -> None:
-            self.meter.at((self.done + fraction) / self.maps, f"{place}: {message}")
+        def on_progress(fraction: float, message: str) -> None:
+            self.step.meter.at((self.done + fraction) / self.maps, f"{place}: {message}")
 
-        made = self.maker.make(stage, head, chosen, path, self.inputs, tell)
+        made = self.maker.make(stage, head, chosen, path, self.step.inputs, on_progress)
         self.done += 1
         return made
 
-    def _turned(self, stage: int, head: int, made: Made, before: np.ndarray | None) -> np.ndarray:
+    def _turned(self, stage: int, head: int, made: FittedMap, before: np.ndarray | None) -> np.ndarray:
         turned = turn_onto(made.coordinates, made.coordinates if before is None else before)
         add(
             self.judged,
@@ -128,8 +111,8 @@ class _Projection:
             points=len(made.coordinates),
             method=self.config.method,
             iterations=self.config.iterations,
-            **vars(made.verdict),
-            kept_by_chance=kept_by_chance(made.verdict.fitted),
+            **vars(made.quality),
+            kept_by_chance=kept_by_chance(made.quality.fitted),
             follows_before=None if before is None else turned.before,
             follows=None if before is None else turned.after,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,11 +32,12 @@ from core.retrieval.votes import Say
 from core.runs.manifest import Manifest
 from core.runs.results import read_topics
 from core.runs.run import Run
+from precompute.job.progress import OnProgress
 from precompute.job.step import Rows
+from precompute.job.vectors import StageVectors
 from precompute.steps.retrieve.queries import query_vectors
 from precompute.steps.retrieve.tables import add_pruned, add_rivals, add_way_differences, add_ways, add_weights
 
-Told = Callable[[float, str], None]
 _SHARES = (0.25, 0.35, 0.9, 1.0)
 """Of a task's time: until the heads have looked, the ways are compared, heads are let go, weights are learned."""
 
@@ -64,23 +65,24 @@ class _Searched:
 
 
 def study_stage(
-    run: Run, manifest: Manifest, stage: int, given: StageTasks, queries: pa.Table | None, told: Told
+    run: Run, manifest: Manifest, stage: int, given: StageTasks, queries: pa.Table | None, on_stage: OnProgress
 ) -> dict[str, Rows]:
     """The rows of all tables at one stage."""
     tables: dict[str, Rows] = {}
     heads = manifest.shape.heads
-    say = Say.of(run.vectors(stage), heads)
+    vectors = StageVectors(run, stage)
+    say = Say.of(vectors, heads)
     scales = Scales(say.weight, say.activation)
-    for number, (task, found) in enumerate(_posed(run, manifest, stage, given, queries)):
+    for number, (task, found) in enumerate(_posed(run, vectors, manifest, stage, given, queries)):
 
-        def tell(fraction: float, message: str, number: int = number, task: str = task) -> None:
-            told((number + fraction) / len(given.tasks), f"{TASKS[task].title}: {message}")
+        def on_progress(fraction: float, message: str, number: int = number, task: str = task) -> None:
+            on_stage((number + fraction) / len(given.tasks), f"{TASKS[task].title}: {message}")
 
         fitting = queries_that_fit(len(found.posed.own), found.index.docs, heads)
         chosen = np.sort(np.random.default_rng(given.seed).permutation(len(found.posed.own))[:fitting])
         posed = found.posed.some(chosen)
-        asked = ask(found.index, posed, found.topics, lambda share: tell(_SHARES[0] * share, "every head looks"))
-        _study(tables, stage, task, chosen, posed, found.index, asked, scales, given, tell)
+        asked = ask(found.index, posed, found.topics, lambda share: on_progress(_SHARES[0] * share, "every head looks"))
+        _study(tables, stage, task, posed, found.index, asked, scales, given, on_progress)
     return tables
 
 
@@ -88,19 +90,22 @@ def _study(
     tables: dict[str, Rows],
     stage: int,
     task: str,
-    numbers: np.ndarray,
     posed: Posed,
     index: HeadIndex,
     asked: Asked,
     scales: Scales,
     given: StageTasks,
-    tell: Told,
+    on_progress: OnProgress,
 ) -> None:
     looked, compared, pruned, _ = _SHARES
     found = compare_ways(
-        asked, scales, stage, lambda share, message: tell(looked + (compared - looked) * share, message), given.seed
+        asked,
+        scales,
+        stage,
+        lambda share, message: on_progress(looked + (compared - looked) * share, message),
+        given.seed,
     )
-    add_ways(tables, stage, task, found, numbers, posed.aspects)
+    add_ways(tables, stage, task, found)
     add_way_differences(tables, stage, task, found, posed.aspects, TASKS[task].places)
     if len(asked.seen) < FEWEST:
         return
@@ -113,17 +118,17 @@ def _study(
             scales,
             metric,
             places,
-            lambda share, message, number=number: tell(  # type: ignore[misc]
+            lambda share, message, number=number: on_progress(  # type: ignore[misc]
                 compared + (pruned - compared) * (number + share) / len(ways), message
             ),
             given.seed,
         )
         add_pruned(tables, stage, task, way, metric, places, made, scales, len(asked.seen))
         if way == "full" and len(made.enough.heads) < len(scales.scores):
-            tell(pruned, "equally many numbers, chosen otherwise")
+            on_progress(pruned, "equally many numbers, chosen otherwise")
             found_rivals = rivals(index, posed, asked.topics, made.enough.heads, metric, places, given.seed)
             add_rivals(tables, stage, task, len(made.enough.heads), found_rivals)
-    tell(pruned, "learning weights")
+    on_progress(pruned, "learning weights")
     add_weights(tables, stage, task, weigh(asked, scales, metric, places, given.seed))
 
 
@@ -133,13 +138,13 @@ def _here(way: str, stage: int) -> str:
 
 
 def _posed(
-    run: Run, manifest: Manifest, stage: int, given: StageTasks, queries: pa.Table | None
+    run: Run, vectors: StageVectors, manifest: Manifest, stage: int, given: StageTasks, queries: pa.Table | None
 ) -> Iterator[tuple[str, _Searched]]:
     heads = manifest.shape.heads
     asking = same_topic_queries(given.labels, given.limit, given.seed)
     wanted = [doc for query in given.queries for doc in query.relevant]
     among = searched(given.labels, np.union1d(wanted, asking).astype(int), seed=given.seed)
-    index = _index(run, stage, heads, among)
+    index = _index(vectors, manifest, stage, among)
     topics = given.labels[among]
     for task in given.tasks:
         if task == QUERY_SET and queries is not None:
@@ -148,8 +153,8 @@ def _posed(
             posed = pose_query_set(query_vectors(queries, stage, heads), relevant, aspects, among)
             yield task, _Searched(index, posed, topics)
         elif task == SAME_TOPIC:
-            vectors = _of(index, among, asking)
-            yield task, _Searched(index, pose_same_topic(asking, vectors, given.labels, among), topics)
+            own = _of(index, among, asking)
+            yield task, _Searched(index, pose_same_topic(asking, own, given.labels, among), topics)
         else:
             docs = topic_match_queries(given.labels[among], given.limit, given.seed)
             names = read_topics(run).vectors[stage]
@@ -157,15 +162,15 @@ def _posed(
             yield task, _Searched(HeadIndex.of([names], heads), posed, np.arange(len(names)))
 
 
-def _index(run: Run, stage: int, heads: int, among: np.ndarray) -> HeadIndex:
+def _index(vectors: StageVectors, manifest: Manifest, stage: int, among: np.ndarray) -> HeadIndex:
     def parts() -> Iterator[np.ndarray]:
         first = 0
-        for part in run.vectors(stage):
+        for part in vectors:
             here = among[(among >= first) & (among < first + len(part))] - first
-            yield split_heads(part[here], stage, run.manifest().shape).reshape(len(here), -1)
+            yield split_heads(part[here], stage, manifest.shape).reshape(len(here), -1)
             first += len(part)
 
-    return HeadIndex.of(parts(), heads)
+    return HeadIndex.of(parts(), manifest.shape.heads)
 
 
 def _of(index: HeadIndex, among: np.ndarray, docs: np.ndarray) -> np.ndarray:

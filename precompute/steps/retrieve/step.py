@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,21 +16,19 @@ from core.retrieval.tasks import QUERIES, QUERY_SET, SAME_TOPIC, TOPIC_MATCH
 from core.retrieval.ways import WAYS
 from core.runs.labels import labels_of
 from core.runs.manifest import Manifest
-from core.runs.parts import digest_of, write_table
 from core.runs.results import read_topics
-from core.runs.run import Run, open_run
-from core.runs.schema import ANALYSIS, MADE_BY
+from core.runs.run import Run
+from core.runs.steps import STEPS, command
 from precompute.job.fingerprint import fingerprint
-from precompute.job.progress import Meter, Progress, Quiet
-from precompute.job.step import StepRecord, StepResult, all_vectors, as_table, embedded, up_to_date, write_joined
+from precompute.job.progress import Progress
+from precompute.job.step import Plan, StepResult, StepRun, run_step
 from precompute.job.topic_vectors import TopicModel
-from precompute.job.work import working_on
+from precompute.job.work import Work
 from precompute.steps.retrieve.queries import query_table, write_queries
 from precompute.steps.retrieve.stage import StageTasks, study_stage
 
 ALGORITHM = 1
 """Raised whenever the same inputs give other figures."""
-TABLES = MADE_BY["retrieve"]
 DEMO_QUERIES = Path(__file__).parent / "demo_queries.jsonl"
 
 
@@ -57,77 +55,47 @@ class RetrieveConfig:
             raise Mistake(f"--query-limit {self.limit} is too few to judge by. Give 2 or more.")
 
 
-def run(config: RetrieveConfig, progress: Progress | None = None) -> StepResult:
-    """Judges a run's heads; after an interruption, only at the stages that are missing."""
-    progress = progress or Quiet()
-    target = open_run(config.cache, config.run)
-    with working_on(target, "retrieve") as work:
-        target = work.at
-        manifest = embedded(target)
-        documents = target.documents(["id", "topic"])
+def run(config: RetrieveConfig, progress: Progress | None = None, work: Work | None = None) -> StepResult:
+    """Evaluates a run's heads; after an interruption, only at the stages that are missing."""
+
+    def plan(run: Run, manifest: Manifest) -> Plan | None:
+        documents = run.documents(["id", "topic"])
         queries = _queries(config, manifest, documents["id"].to_pylist())
         names = documents["topic"].to_pylist()
         analysed = manifest.is_done("analyse")
-        topics = read_topics(target).names if analysed else sorted({name for name in names if name is not None})
+        topics = read_topics(run).names if analysed else sorted({name for name in names if name is not None})
         labels = labels_of(names, topics)
         tasks = _tasks(queries, labels, analysed)
         if not tasks and config.optional:
-            return StepResult(manifest, skipped=True)
+            return None
         if not tasks:
             raise Mistake(
-                f"The run '{config.run}' has no labels that heads could be judged by. Give a query set with --queries, "
-                f"or label it with 'python -m precompute label {config.run}'."
+                f"The run '{config.run}' has no labels to evaluate heads with. Give a query set with --queries, or "
+                f"label it with '{command('label', config.run)}'."
             )
-        inputs = _inputs(config, manifest, queries, labels, tasks)
-        paths = [target.analysis_path(name) for name in TABLES] + ([target.queries_path] if queries else [])
-        if up_to_date(target, manifest, "retrieve", inputs, paths) and not config.again:
-            return StepResult(manifest, skipped=True)
-        all_vectors(target, manifest, "retrieve")
-        target = work.begin("retrieve")
-        manifest = target.manifest()
-        try:
-            given = StageTasks(tasks, queries, labels, config.ways, config.limit, config.seed)
-            return _retrieve(target, config, manifest, inputs, given, Meter("retrieve", progress))
-        finally:
-            progress.close()
-
-
-def _retrieve(
-    target: Run, config: RetrieveConfig, manifest: Manifest, inputs: str, given: StageTasks, meter: Meter
-) -> StepResult:
-    meter.at(0, "embedding the queries" if given.queries else "reading")
-    asked = query_table(target, manifest, given.queries, config.model) if given.queries else None
-    record = StepRecord(target, "retrieve", manifest, inputs, _options(config), meter.seconds)
-    write_queries(target, asked, inputs)
-    meter.restart()
-    staging = target.folder / "analysis" / "retrieve-staging"
-    if config.again:
-        shutil.rmtree(staging, ignore_errors=True)
-    share = 1 / len(manifest.stages)
-    for number, stage in enumerate(manifest.stages):
-        fragments = {name: staging / f"stage={stage}" / f"{name}.parquet" for name in TABLES}
-        if all(digest_of(path) == inputs for path in fragments.values()):
-            continue
-        tables = study_stage(
-            target,
-            manifest,
-            stage,
-            given,
-            asked,
-            lambda fraction, message, number=number, stage=stage: meter.at(  # type: ignore[misc]
-                share * (number + fraction), f"stage {stage}: {message}"
-            ),
+        given = StageTasks(tasks, queries, labels, config.ways, config.limit, config.seed)
+        files = [run.analysis_path(name) for name in STEPS["retrieve"].tables]
+        return Plan(
+            inputs=_inputs(config, manifest, queries, labels, tasks),
+            files=[*files, *([run.queries_path] if queries else [])],
+            make=lambda step: _retrieve(step, config, given),
         )
-        for name, path in fragments.items():
-            write_table(path, as_table(tables.get(name, {}), ANALYSIS[name]), inputs)
-    meter.at(1.0, "writing the tables")
-    for name in TABLES:
-        paths = [staging / f"stage={stage}" / f"{name}.parquet" for stage in manifest.stages]
-        write_joined(target.analysis_path(name), paths, ANALYSIS[name], inputs)
+
+    return run_step("retrieve", config, plan, progress, work, config.again)
+
+
+def _retrieve(step: StepRun, config: RetrieveConfig, given: StageTasks) -> StepResult:
+    step.meter.at(0, "embedding the queries" if given.queries else "reading")
+    asked = query_table(step.run, step.manifest, given.queries, config.model) if given.queries else None
+    step.begin(_options(config))
+    write_queries(step.run, asked, step.inputs)
+    step.meter.restart()
+    for stage, on_progress in step.stages():
+        make = partial(study_stage, step.run, step.manifest, stage, given, asked, on_progress)
+        step.stage_tables(f"stage={stage}", make)
+    step.join_tables()
     counts = {"queries": len(given.queries), "tasks": len(given.tasks)}
-    result = record.finish({**counts, "labelled": int((given.labels >= 0).sum())})
-    shutil.rmtree(staging, ignore_errors=True)
-    return result
+    return step.finish({**counts, "labelled": int((given.labels >= 0).sum())})
 
 
 def _queries(config: RetrieveConfig, manifest: Manifest, ids: Sequence[str]) -> tuple[Query, ...]:

@@ -7,20 +7,13 @@ import numpy as np
 from core.analysis.bootstrap import Interval, means, ratios
 from core.retrieval.metrics import METRICS
 from core.retrieval.rivals import Rival
-from core.retrieval.study import CHANCE, KS, Pruned, Scales, Weighed
+from core.retrieval.study import CHANCE, Pruned, Scales, Weighed
 from precompute.job.step import Rows, add
 
 
-def add_ways(
-    tables: dict[str, Rows],
-    stage: int,
-    task: str,
-    found: dict[str, np.ndarray],
-    queries: np.ndarray,
-    aspects: np.ndarray,
-) -> None:
-    """``found[way]`` is ``[metric, query, k]``; ``queries[query]`` are their numbers in the set."""
-    rows, by_query = tables.setdefault("retrieval", {}), tables.setdefault("retrieval_by_query", {})
+def add_ways(tables: dict[str, Rows], stage: int, task: str, found: dict[str, np.ndarray]) -> None:
+    """``found[way]`` is ``[metric, query, k]``."""
+    rows = tables.setdefault("retrieval", {})
     together = np.stack(list(found.values())).transpose(2, 0, 1, 3)  # [query, way, metric, k]
     shape = together.shape[1:]
     flat = together.reshape(len(together), -1)
@@ -30,11 +23,6 @@ def add_ways(
     for place, (way, metric, k) in enumerate(np.ndindex(*shape)):
         named = {"way": list(found)[way], "metric": list(METRICS)[metric], "k": k + 1}
         add(rows, stage=stage, task=task, **named, queries=int(counts[place]), **_interval("", reached, place))
-    for way, values in found.items():
-        kept = values[:, :, [min(k, shape[2]) - 1 for k in KS]].transpose(1, 0, 2).reshape(len(queries), -1)
-        for query, row in enumerate(kept):
-            add(by_query, stage=stage, task=task, way=way, query=int(queries[query]), aspects=int(aspects[query]))
-            add(by_query, values=row.astype(np.float32))
 
 
 def add_way_differences(

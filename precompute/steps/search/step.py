@@ -11,12 +11,13 @@ import pyarrow.parquet as pq
 
 from core.errors import Mistake
 from core.runs.files import replacing
-from core.runs.run import Run, open_run
+from core.runs.manifest import Manifest
+from core.runs.run import Run
 from core.search import index as text_index
 from precompute.job.fingerprint import fingerprint
-from precompute.job.progress import Meter, Progress, Quiet
-from precompute.job.step import StepRecord, StepResult, embedded
-from precompute.job.work import working_on
+from precompute.job.progress import Meter, Progress
+from precompute.job.step import Plan, StepResult, StepRun, run_step
+from precompute.job.work import Work
 
 ALGORITHM = 2
 """Raised whenever the same documents give another index."""
@@ -31,27 +32,24 @@ class SearchConfig:
     again: bool = False
 
 
-def run(config: SearchConfig, progress: Progress | None = None) -> StepResult:
-    """Builds a run's index; what was begun and stopped is begun anew, for it takes but a minute a million documents."""
-    progress = progress or Quiet()
-    target = open_run(config.cache, config.run)
-    with working_on(target, "search") as work:
-        target = work.at
-        manifest = embedded(target)
+def run(config: SearchConfig, progress: Progress | None = None, work: Work | None = None) -> StepResult:
+    """Builds a run's index; after an interruption from the start, since it takes a minute per million documents."""
+
+    def plan(run: Run, manifest: Manifest) -> Plan:
         # Labels change no title and no text: the index is as good as the vectors are.
         inputs = fingerprint({"algorithm": ALGORITHM, "embed": manifest.steps["embed"].fingerprint})
-        there = manifest.is_done("search", inputs) and text_index.index_digest(target.search_path) == inputs
-        if there and not config.again:
-            return StepResult(manifest, skipped=True)
-        target = work.begin("search")
-        record = StepRecord(target, "search", target.manifest(), inputs, {})
-        meter = Meter("search", progress)
-        try:
-            with replacing(target.search_path) as temporary:
-                count = text_index.build(temporary, _documents(target, meter), inputs)
-        finally:
-            progress.close()
-        return record.finish({"documents": count, "bytes": target.search_path.stat().st_size})
+        is_whole = text_index.index_digest(run.search_path) == inputs
+        return Plan(inputs, [run.search_path], _build, is_whole=is_whole)
+
+    return run_step("search", config, plan, progress, work, config.again)
+
+
+def _build(step: StepRun) -> StepResult:
+    step.begin({})
+    path = step.run.search_path
+    with replacing(path) as temporary:
+        count = text_index.build(temporary, _documents(step.run, step.meter), step.inputs)
+    return step.finish({"documents": count, "bytes": path.stat().st_size})
 
 
 def _documents(target: Run, meter: Meter) -> Iterator[tuple[int, str, str]]:

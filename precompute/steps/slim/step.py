@@ -15,26 +15,23 @@ import pyarrow.parquet as pq
 
 from core.analysis.stratify import stratified
 from core.errors import Mistake
-from core.runs.describe import sampled
 from core.runs.files import remove_file
 from core.runs.labels import own_codes
 from core.runs.manifest import Manifest
 from core.runs.parquet import row_groups
 from core.runs.parts import digest_of, write_table
 from core.runs.results import read_query_set
-from core.runs.run import Run, open_run
+from core.runs.run import Run
 from core.runs.schema import MAP
 from precompute.job.fingerprint import fingerprint, part_digest
-from precompute.job.progress import Meter, Progress, Quiet
-from precompute.job.step import StepRecord, StepResult, embedded
-from precompute.job.work import working_on
+from precompute.job.progress import Progress
+from precompute.job.step import Plan, StepResult, StepRun, run_step
+from precompute.job.work import Work
 
 ALGORITHM = 1
 """Raised whenever the same run keeps other documents' vectors."""
 DOCUMENTS = 20_000
 """That keep their vectors: 0.5 GB of the study's model, all three stages."""
-_FIRST = ("analyse", "project")
-"""Steps that need all vectors, and that every page relies on."""
 
 
 @dataclass(frozen=True)
@@ -49,63 +46,38 @@ class SlimConfig:
             raise Mistake(f"--vector-sample {self.documents} leaves nothing to compare. Give 2 or more.")
 
 
-def run(config: SlimConfig, progress: Progress | None = None) -> StepResult:
+def run(config: SlimConfig, progress: Progress | None = None, work: Work | None = None) -> StepResult:
     """Slims a run beside the one that people read; after an interruption it goes on where it was."""
-    progress = progress or Quiet()
-    target = open_run(config.cache, config.run)
-    with working_on(target, "slim") as work:
-        target = work.at
-        manifest = embedded(target)
-        inputs = fingerprint(
-            {
-                "algorithm": ALGORITHM,
-                "embed": manifest.steps["embed"].fingerprint,
-                "settings": [config.documents, config.seed],
-            }
-        )
-        if manifest.is_done("slim", inputs) or config.documents >= int(manifest.corpus["documents"]):
-            return StepResult(manifest, skipped=True)
-        _check(target, manifest)
-        target = work.begin("embed")
-        meter = Meter("slim", progress)
-        try:
-            return _slim(target, config, target.manifest(), inputs, meter)
-        finally:
-            progress.close()
+
+    def plan(run: Run, manifest: Manifest) -> Plan | None:
+        if config.documents >= int(manifest.corpus["documents"]):
+            return None
+        settings = [config.documents, config.seed]
+        inputs = {"algorithm": ALGORITHM, "embed": manifest.steps["embed"].fingerprint, "settings": settings}
+        # Its files are those of 'embed', which readers see.
+        return Plan(fingerprint(inputs), [], lambda step: _slim(step, config), changes=("embed",))
+
+    return run_step("slim", config, plan, progress, work)
 
 
-def _check(target: Run, manifest: Manifest) -> None:
-    if manifest.is_sampled:
-        raise Mistake(
-            f"The run '{target.name}' keeps the vectors of {sampled(manifest)} already. To keep others embed it anew, "
-            f"with 'python -m precompute all {target.name} --source … --replace'."
-        )
-    for step in _FIRST:
-        if not manifest.is_done(step):
-            raise Mistake(
-                f"The run '{target.name}' needs all its vectors for '{step}', which is not done. Run 'python -m "
-                f"precompute {step} {target.name}' first."
-            )
-
-
-def _slim(target: Run, config: SlimConfig, manifest: Manifest, inputs: str, meter: Meter) -> StepResult:
-    meter.at(0, "choosing documents")
-    kept = choose(target, manifest, config.documents, config.seed)
-    options = {"documents": config.documents} if config.documents != DOCUMENTS else {}
-    record = StepRecord(target, "slim", manifest, inputs, options, meter.seconds)
-    before = target.bytes("heads")
+def _slim(step: StepRun, config: SlimConfig) -> StepResult:
+    run, manifest = step.run, step.manifest
+    step.meter.at(0, "choosing documents")
+    kept = choose(run, manifest, config.documents, config.seed)
+    step.begin({"documents": config.documents} if config.documents != DOCUMENTS else {})
+    before = run.bytes("heads")
     size, embed = int(manifest.vectors["part_size"]), manifest.steps["embed"].fingerprint
-    digests = [part_digest(embed, part) for part in _texts(target, kept, size)]
-    for done, stage in enumerate(manifest.stages):
+    digests = [part_digest(embed, part) for part in _texts(run, kept, size)]
+    for stage, on_progress in step.stages():
         for number, digest in enumerate(digests):
-            path = target.part_path(stage, number)
+            path = run.part_path(stage, number)
             if digest_of(path) != digest:
-                write_table(path, _rows(target, stage, kept[number * size : (number + 1) * size], size), digest, "none")
-            meter.at((done + (number + 1) / len(digests)) / len(manifest.stages), f"stage {stage}")
-        for path in target.parts(stage)[len(digests) :]:
+                write_table(path, _rows(run, stage, kept[number * size : (number + 1) * size], size), digest, "none")
+            on_progress((number + 1) / len(digests), "vectors")
+        for path in run.parts(stage)[len(digests) :]:
             remove_file(path)
-    counts = {"documents": len(kept), "bytes": target.bytes("heads"), "bytes_before": before}
-    return record.finish(counts, vectors={**manifest.vectors, "documents": len(kept)})
+    counts = {"documents": len(kept), "bytes": run.bytes("heads"), "bytes_before": before}
+    return step.finish(counts, vectors={**manifest.vectors, "documents": len(kept)})
 
 
 def choose(target: Run, manifest: Manifest, count: int, seed: int) -> np.ndarray:

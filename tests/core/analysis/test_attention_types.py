@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from core.analysis.attention_measures import ENDS, MEASURES, measured, measures
-from core.analysis.attention_types import MIXED, RULES, TYPES, Evidence, because, sentence, verdict
+from core.analysis.attention_types import MIXED, RULES, TYPES, AttentionEvidence, because, sentence, type_of
 from tests.core.analysis.test_attention_measures import random_weights
 
 TOKENS, DOCUMENTS = 64, 12
 
 
-def heads_of(weights: np.ndarray, seed: int = 0) -> list[Evidence]:
+def heads_of(weights: np.ndarray, seed: int = 0) -> list[AttentionEvidence]:
     """The evidence on each head, from ``weights[doc, head, from, to]``; every eighth token is a delimiter."""
     delimiter, rare = np.arange(TOKENS) % 8 == 5, np.arange(TOKENS) % 4 == 2
     parts = [measured(one, delimiter, rare) for one in weights]
@@ -22,7 +22,7 @@ def heads_of(weights: np.ndarray, seed: int = 0) -> list[Evidence]:
     found = measures(np.stack([p.value for p in parts]), total.shuffled, np.stack([p.weight for p in parts]), seed)
     columns = (found.value.value, found.value.low, found.value.high, found.shuffled)
     return [
-        Evidence.of(
+        AttentionEvidence.of(
             {
                 name + end: float(values[head, number])
                 for number, name in enumerate(MEASURES)
@@ -64,21 +64,21 @@ def test_planted_heads_get_exactly_their_types(causal: bool) -> None:
     weights = np.stack(
         [np.stack([planted(name, causal, 100 * doc + n) for n, name in enumerate(names)]) for doc in range(DOCUMENTS)]
     )
-    assert [verdict(one).type for one in heads_of(weights)] == names
+    assert [(type_of(one).name or MIXED) for one in heads_of(weights)] == names
 
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("scale", [0.5, 1.0, 2.0, 4.0])
 def test_noise_is_broad_or_mixed_and_nothing_else(causal: bool, scale: float) -> None:
     weights = np.stack([random_weights(TOKENS, 24, causal, seed, scale) for seed in range(DOCUMENTS)])
-    found = {verdict(one).type for one in heads_of(weights)}
+    found = {(type_of(one).name or MIXED) for one in heads_of(weights)}
     assert found == ({"broad"} if scale < 2 else {MIXED})
 
 
 def test_a_verdict_says_what_decided_and_what_else_holds() -> None:
     evidence = heads_of(np.stack([planted("previous token", False, doc)[None] for doc in range(4)]))[0]
-    found = verdict(evidence)
-    assert (found.type, found.types) == ("previous token", ("previous token", "local"))
+    found = type_of(evidence)
+    assert (found.name, found.names) == ("previous token", ("previous token", "local"))
     assert found.because.startswith(f"{evidence('previous'):.0%} of its attention is on the token before")
     assert "shuffled 1.6%" in found.because  # one of 64 tokens
     assert all(sentence(name) for name in TYPES)
@@ -86,6 +86,6 @@ def test_a_verdict_says_what_decided_and_what_else_holds() -> None:
 
 
 def test_without_any_figures_nothing_holds() -> None:
-    empty = Evidence.of({"previous": None})
-    assert verdict(empty).type == MIXED
+    empty = AttentionEvidence.of({"previous": None})
+    assert type_of(empty).name is None
     assert "no rule holds" in because(empty, MIXED)

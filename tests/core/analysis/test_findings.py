@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.analysis.findings import Finding, findings
-from core.analysis.merging import Agreement, Merges
+from core.analysis.merging import MergeAgreement, Merges
 from core.analysis.probe import BY_DOCUMENT, BY_SAMPLE, SPLITS
 from core.analysis.report import TopicMerges, as_json, mean_redundancy, most_redundant
 from core.analysis.similarity import POOLINGS
@@ -398,7 +398,7 @@ def test_present_labels_are_not_told() -> None:
 
 
 def merges_of(index: float) -> TopicMerges:
-    return TopicMerges(3, [["a", "b"]], Merges(np.array([0, 0, 1]), 0.71), Agreement(index, 4, 9, 17))
+    return TopicMerges(3, [["a", "b"]], Merges(np.array([0, 0, 1]), 0.71), MergeAgreement(index, 4, 9, 17))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import pytest
 
 from core.analysis.auc import Histograms
 from core.analysis.profiles import Profiles, profiles
-from core.analysis.roles import RULES, Evidence, Verdict, verdict
+from core.analysis.roles import RULES, RoleEvidence, role_of
+from core.analysis.rules import Verdict
 from core.analysis.similarity import similarity
 from core.model.stages import HEADS, RANDOM, cut
 from core.runs.labels import own as similarity_to_own
@@ -59,7 +60,7 @@ def planted(seed: int) -> tuple[np.ndarray, np.ndarray]:
     return docs, topics.astype(np.float32)
 
 
-def evidence(found: Profiles, row: int, auc_by_name: np.ndarray, alignment_of_random: float) -> Evidence:
+def evidence(found: Profiles, row: int, auc_by_name: np.ndarray, alignment_of_random: float) -> RoleEvidence:
     """As the tables keep it: a number that is not finite is unknown, and comes back as NaN."""
     topic = int(found.topic[row])
     numbers = {
@@ -79,10 +80,10 @@ def evidence(found: Profiles, row: int, auc_by_name: np.ndarray, alignment_of_ra
         },
     }
     known = {name: float(value) if np.isfinite(value) else float("nan") for name, value in numbers.items()}
-    return Evidence(topic=f"topic {topic}" if topic >= 0 else None, **known)
+    return RoleEvidence(topic=f"topic {topic}" if topic >= 0 else None, **known)
 
 
-def verdicts(docs: np.ndarray, topics: np.ndarray, labels: np.ndarray = LABELS) -> list[tuple[Evidence, Verdict]]:
+def verdicts(docs: np.ndarray, topics: np.ndarray, labels: np.ndarray = LABELS) -> list[tuple[RoleEvidence, Verdict]]:
     """Of every head, by the way that ``analyse`` takes: against random slices of the same vectors."""
     heads = docs.shape[1]
     found: dict[str, Profiles] = {}
@@ -96,37 +97,37 @@ def verdicts(docs: np.ndarray, topics: np.ndarray, labels: np.ndarray = LABELS) 
             histograms.add(values, labels)
     best_of_random = float(found[RANDOM].alignment.value[1:].max())
     known = [evidence(found[HEADS], 1 + head, histograms.auc(), best_of_random) for head in range(heads)]
-    return [(one, verdict(one)) for one in known]
+    return [(one, role_of(one)) for one in known]
 
 
 @pytest.fixture(scope="module", params=[0, 1])
-def by_name(request: pytest.FixtureRequest) -> dict[str, tuple[Evidence, Verdict]]:
+def by_name(request: pytest.FixtureRequest) -> dict[str, tuple[RoleEvidence, Verdict]]:
     return dict(zip(PLANTED, verdicts(*planted(request.param)), strict=True))
 
 
 @pytest.mark.parametrize("role", [name for name in PLANTED if name != "noise"])
-def test_every_planted_role_is_found(by_name: dict[str, tuple[Evidence, Verdict]], role: str) -> None:
-    assert by_name[role][1].role == role
+def test_every_planted_role_is_found(by_name: dict[str, tuple[RoleEvidence, Verdict]], role: str) -> None:
+    assert by_name[role][1].name == role
 
 
-def test_the_selective_head_is_selective_for_its_topic(by_name: dict[str, tuple[Evidence, Verdict]]) -> None:
+def test_the_selective_head_is_selective_for_its_topic(by_name: dict[str, tuple[RoleEvidence, Verdict]]) -> None:
     known, found = by_name["selective"]
     assert known.topic == f"topic {CHOSEN}"
     assert found.because.startswith(f"topic {CHOSEN}: gap ")
 
 
-def test_noise_has_no_role(by_name: dict[str, tuple[Evidence, Verdict]]) -> None:
-    assert by_name["noise"][1].roles == ()
+def test_noise_has_no_role(by_name: dict[str, tuple[RoleEvidence, Verdict]]) -> None:
+    assert by_name["noise"][1].names == ()
 
 
 @pytest.mark.parametrize("role", ["selective", "sparse", "uniform", "avoiding", "aligned"])
 def test_no_head_has_a_role_that_was_planted_in_another(
-    by_name: dict[str, tuple[Evidence, Verdict]], role: str
+    by_name: dict[str, tuple[RoleEvidence, Verdict]], role: str
 ) -> None:
-    assert [name for name, (_, found) in by_name.items() if role in found.roles] == [role]
+    assert [name for name, (_, found) in by_name.items() if role in found.names] == [role]
 
 
-def test_every_verdict_has_its_numbers(by_name: dict[str, tuple[Evidence, Verdict]]) -> None:
+def test_every_verdict_has_its_numbers(by_name: dict[str, tuple[RoleEvidence, Verdict]]) -> None:
     for _, found in by_name.values():
         assert any(letter.isdigit() for letter in found.because)
         assert "nan" not in found.because
@@ -138,12 +139,12 @@ def test_many_heads_of_noise_have_no_role() -> None:
     chance = np.random.default_rng(20)
     docs = noise(chance, 40 * len(LABELS)).reshape(len(LABELS), 40, DIM).astype(np.float32)
     topics = noise(chance, 40 * TOPICS).reshape(TOPICS, 40, DIM).astype(np.float32)
-    assert {found.role for _, found in verdicts(docs, topics)} == {None}
+    assert {found.name for _, found in verdicts(docs, topics)} == {None}
 
 
 # The rules, each at its edges.
 
-NOTHING = Evidence(
+NOTHING = RoleEvidence(
     mean=0.05,
     mean_low=0.04,
     mean_high=0.06,
@@ -176,16 +177,16 @@ LEAST: dict[str, dict[str, float]] = {
 
 
 def test_without_evidence_there_is_no_role() -> None:
-    found = verdict(NOTHING)
-    assert found.role is None
-    assert found.roles == ()
+    found = role_of(NOTHING)
+    assert found.name is None
+    assert found.names == ()
     assert "no rule holds" in found.because
 
 
 @pytest.mark.parametrize("role", list(RULES))
 def test_what_just_suffices_gives_the_role_and_no_other(role: str) -> None:
-    found = verdict(replace(NOTHING, **LEAST[role]))  # type: ignore[arg-type]
-    assert (found.role, found.roles) == (role, (role,))
+    found = role_of(replace(NOTHING, **LEAST[role]))  # type: ignore[arg-type]
+    assert (found.name, found.names) == (role, (role,))
 
 
 @pytest.mark.parametrize(
@@ -208,33 +209,33 @@ def test_what_just_suffices_gives_the_role_and_no_other(role: str) -> None:
     ],
 )
 def test_what_just_falls_short_gives_no_role(role: str, short: dict[str, float]) -> None:
-    assert verdict(replace(NOTHING, **(LEAST[role] | short))).role is None  # type: ignore[arg-type]
+    assert role_of(replace(NOTHING, **(LEAST[role] | short))).name is None  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("next_gap", [0.03, 0.0, -0.5, -np.inf])
 def test_a_gap_of_a_twentieth_is_enough_where_the_next_is_small(next_gap: float) -> None:
     evidence = replace(NOTHING, auc=0.95, auc_low=0.9, auc_by_name=0.8, gap=0.05, next_gap=next_gap)
-    assert verdict(evidence).role == "selective"
+    assert role_of(evidence).name == "selective"
 
 
 def test_of_two_roles_the_more_particular_comes_first() -> None:
-    both = verdict(replace(NOTHING, **LEAST["general"], **LEAST["sparse"]))  # type: ignore[arg-type]
-    assert both.role == "sparse"
-    assert both.roles == ("sparse", "general")
+    both = role_of(replace(NOTHING, **LEAST["general"], **LEAST["sparse"]))  # type: ignore[arg-type]
+    assert both.name == "sparse"
+    assert both.names == ("sparse", "general")
     # Both reasons are told: 50 % of the deviation, and 95 % of the documents above 0.10.
     assert "50%" in both.because
     assert "above 0.10" in both.because
 
 
 def test_unknown_numbers_give_no_role() -> None:
-    unknown = Evidence(**dict.fromkeys(Evidence.__dataclass_fields__, float("nan")))  # type: ignore[arg-type]
-    assert verdict(unknown).roles == ()
+    unknown = RoleEvidence(**dict.fromkeys(RoleEvidence.__dataclass_fields__, float("nan")))  # type: ignore[arg-type]
+    assert role_of(unknown).names == ()
 
 
 def test_a_verdict_without_a_topic_says_so_in_words() -> None:
     """Where no topic has five documents, there is no best topic and no AUC of it."""
     unknown = dict.fromkeys(("gap", "next_gap", "auc", "auc_low", "auc_by_name"), float("nan"))
-    assert "nan" not in verdict(replace(NOTHING, topic=None, **unknown)).because
+    assert "nan" not in role_of(replace(NOTHING, topic=None, **unknown)).because
 
 
 def test_a_head_can_be_selective_for_the_only_topic_with_enough_documents() -> None:
@@ -247,7 +248,7 @@ def test_a_head_can_be_selective_for_the_only_topic_with_enough_documents() -> N
     known, found = verdicts(docs, topics, labels)[0]
     assert (known.topic, known.auc, known.auc_by_name) == ("topic 0", 1, 1)
     assert known.auc_low == pytest.approx(0.025 ** (1 / 20))  # parted wholly, with 20 on the smaller side: 0.83
-    assert found.role == "selective"
+    assert found.name == "selective"
 
 
 # The profiles, by hand.

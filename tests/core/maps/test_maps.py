@@ -19,7 +19,7 @@ from core.errors import Mistake
 from core.maps.neighbours import Index, neighbour_graph
 from core.maps.place import Placer
 from core.maps.quality import kept_by_chance, kept_neighbours, turn_onto
-from core.maps.repulsion import Grid, attraction, divergence
+from core.maps.repulsion import RepulsionGrid, attraction, divergence
 from core.maps.tsne import (
     METHODS,
     Fitted,
@@ -87,7 +87,7 @@ def repelled(here: np.ndarray, there: np.ndarray) -> tuple[np.ndarray, np.ndarra
 def test_the_grid_gives_the_sum_over_all_pairs(extent: float) -> None:
     points = cloud(1_000, extent)
     force, potential = repelled(points, points)
-    found = Grid().field(points).at(points)
+    found = RepulsionGrid().field(points).at(points)
     assert found.potential == pytest.approx(potential, rel=0.01)
     assert np.linalg.norm(found.force - force) < 0.04 * np.linalg.norm(force)
 
@@ -96,7 +96,7 @@ def test_the_grid_gives_the_sum_over_all_pairs(extent: float) -> None:
 def test_the_field_of_some_points_is_felt_by_others(shift: float) -> None:
     there, here = cloud(300, 20, seed=1) + shift, cloud(50, 19, seed=2) + shift
     force, potential = repelled(here, there)
-    found = Grid().field(there).at(here)
+    found = RepulsionGrid().field(there).at(here)
     assert found.potential == pytest.approx(potential, rel=0.02)
     assert np.linalg.norm(found.force - force) < 0.03 * np.linalg.norm(force)
 
@@ -104,7 +104,7 @@ def test_the_field_of_some_points_is_felt_by_others(shift: float) -> None:
 def test_two_points_push_each_other_apart() -> None:
     """At distance 2 the potential is 1 + 1/5, the force 2/25."""
     points = np.array([[0.0, 3.0], [2.0, 3.0]])
-    found = Grid().field(points).at(points)
+    found = RepulsionGrid().field(points).at(points)
     assert found.potential == pytest.approx([1.2, 1.2], rel=0.01)
     assert found.force == pytest.approx(np.array([[-0.08, 0], [0.08, 0]]), abs=0.002)
 
@@ -112,7 +112,7 @@ def test_two_points_push_each_other_apart() -> None:
 def test_a_long_thin_cloud() -> None:
     points = cloud(200, 1) * [60, 0.01]
     force, potential = repelled(points, points)
-    found = Grid().field(points).at(points)
+    found = RepulsionGrid().field(points).at(points)
     assert found.potential == pytest.approx(potential, rel=0.01)
     assert np.linalg.norm(found.force - force) < 0.03 * np.linalg.norm(force)
 
@@ -120,13 +120,13 @@ def test_a_long_thin_cloud() -> None:
 @pytest.mark.parametrize("count", [1, 2, 50])
 def test_points_at_one_place_feel_no_force(count: int) -> None:
     points = np.full((count, 2), 7.5)
-    found = Grid().field(points).at(points)
+    found = RepulsionGrid().field(points).at(points)
     assert found.potential == pytest.approx([count] * count, rel=1e-3)
     assert np.abs(found.force).max() < 1e-3 * count
 
 
 def test_points_beyond_the_grid_feel_its_edge() -> None:
-    field = Grid().field(cloud(100, 10))
+    field = RepulsionGrid().field(cloud(100, 10))
     beyond = np.array([[1e6, 0.0], [-1e6, -1e6], [0.0, 30.0]])
     found = field.at(beyond)
     edge = field.at(np.clip(beyond, field.low, field.high))
@@ -137,7 +137,7 @@ def test_points_beyond_the_grid_feel_its_edge() -> None:
 
 def test_a_grid_is_used_again_for_another_cloud() -> None:
     """The kernel that it keeps is the one of the cloud before only as long as that fits."""
-    grid = Grid()
+    grid = RepulsionGrid()
     for extent in (0.5, 30, 31, 100, 30, 0.5):
         points = cloud(100, extent, seed=int(extent))
         assert grid.field(points).at(points).potential == pytest.approx(repelled(points, points)[1], rel=0.01)
@@ -146,7 +146,7 @@ def test_a_grid_is_used_again_for_another_cloud() -> None:
 @needs_two_cores
 def test_one_thread_and_two_agree() -> None:
     points = cloud(1_001, 40)
-    one, two = (Grid(threads=threads).field(points).at(points) for threads in (1, 2))
+    one, two = (RepulsionGrid(threads=threads).field(points).at(points) for threads in (1, 2))
     assert two.potential == pytest.approx(one.potential, rel=1e-3)
     assert np.abs(two.force - one.force).max() < 1e-3 * np.abs(one.force).max()
 
@@ -181,7 +181,7 @@ def test_divergence_and_normaliser_are_the_kl_divergence() -> None:
     expected = (p[p > 0] * np.log(p[p > 0] / q[p > 0])).sum()
     found = divergence(graph, points, points).sum() + np.log(kernel.sum())
     assert found == pytest.approx(expected, rel=1e-5)
-    from_grid = Grid().field(points).at(points).potential.sum() - len(points)
+    from_grid = RepulsionGrid().field(points).at(points).potential.sum() - len(points)
     assert divergence(graph, points, points).sum() + np.log(from_grid) == pytest.approx(expected, rel=0.01)
 
 

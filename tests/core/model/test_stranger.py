@@ -24,7 +24,7 @@ from core.runs.results import read_mismatches, read_topics
 from core.runs.run import Run
 from pages.shared.data import RunState, head_index
 from pages.use.retrieval_lab.data import judge
-from tests.conftest import page_at
+from tests.support.apps import page_at
 
 LAB = "pages/use/retrieval_lab/page.py"
 

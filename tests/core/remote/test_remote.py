@@ -22,7 +22,8 @@ from core.runs.run import Run, open_run, run_names
 from precompute.labelling.answers import Answer
 from precompute.labelling.answers_there import answers_at
 from precompute.steps.analyse import step as analyse
-from tests.conftest import Outcome, page_at
+from tests.support.apps import page_at
+from tests.support.jobs import Outcome
 from tests.support.s3_server import S3Server
 from tests.support.synthetic import PlantedTopics, write_run
 

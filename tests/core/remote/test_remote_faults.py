@@ -25,7 +25,7 @@ from core.runs.run import Run, open_run, run_names
 from core.settings import read_settings
 from precompute.steps.embed import step as embed
 from precompute.steps.embed.step import EmbedConfig
-from tests.conftest import Outcome
+from tests.support.jobs import Outcome
 from tests.support.s3_server import S3Server
 from tests.support.synthetic import write_run
 

@@ -22,7 +22,7 @@ from core.runs import backend
 from core.runs.backend import fetched_by, trouble_at
 from core.runs.run import Run, open_run, run_names
 from precompute.steps.analyse import step as analyse
-from tests.conftest import page_at
+from tests.support.apps import page_at
 from tests.support.s3_server import S3Server
 from tests.support.synthetic import PlantedTopics, write_run
 

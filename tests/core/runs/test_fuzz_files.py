@@ -30,8 +30,8 @@ from core.runs.run import Run
 from core.runs.schema import ANALYSIS
 from core.runs.verify import verify
 from precompute.job.fingerprint import part_digest
-from tests.conftest import ROOT
 from tests.pages.test_fuzz_address import PAGES
+from tests.support import ROOT
 
 EXAMPLES = int(500 * float(os.environ.get("FUZZ", "0.2")))
 PAGES_EVERY = 25

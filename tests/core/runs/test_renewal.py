@@ -34,7 +34,8 @@ from precompute.steps.label import step as label
 from precompute.steps.label.config import LabelConfig
 from precompute.steps.project import step as project
 from precompute.steps.project.config import ProjectConfig
-from tests.conftest import page_at
+from precompute.table import STEP_COMMANDS
+from tests.support.apps import page_at
 from tests.support.synthetic import PlantedTopics, write_run
 
 SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
@@ -260,7 +261,7 @@ def test_all_with_replace_shows_the_new_run_after_its_last_step(
         seen.append((texts(planted), planted.manifest().is_done("analyse"), planted.is_locked()))
         return made
 
-    monkeypatch.setattr(project, "run", look)
+    monkeypatch.setitem(STEP_COMMANDS, "project", replace(STEP_COMMANDS["project"], run=look))
     options = ("--cache", planted.cache, "--source", write_corpus(rows), "--model", tiny_model, "--iterations", 30)
     outcome = command("all", "run", *options, "--replace")
     assert outcome.status == 0, outcome.err
@@ -350,10 +351,10 @@ def test_all_with_other_labels_changes_labels_and_figures_together(
         source = planted.documents(["label_source"])["label_source"][0].as_py()
         seen.append((source, planted.manifest().is_done("analyse")))
 
-    with working_on(planted, "all"):
-        label.run(LabelConfig(planted.cache, "run", "zero-shot", model=MODEL))
+    with working_on(planted, "all") as work:
+        label.run(LabelConfig(planted.cache, "run", "zero-shot", model=MODEL), work=work)
         look()
-        analyse.run(analyse.AnalyseConfig(planted.cache, "run", model=MODEL))
+        analyse.run(analyse.AnalyseConfig(planted.cache, "run", model=MODEL), work=work)
         look()
     look()
     assert seen == [("column", True), ("column", True), ("zero-shot", True)]

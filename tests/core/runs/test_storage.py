@@ -14,7 +14,7 @@ from core.errors import Mistake
 from core.model.embedder import EmbedderConfig
 from core.model.shape import ModelShape
 from core.model.tokens import Tokens
-from core.runs.describe import check_stages, left_out, stages_said
+from core.runs.describe import check_stages, left_out, stage_names
 from core.runs.number_formats import quantise
 from core.runs.parts import digest_of, write_part
 from core.runs.run import Run
@@ -23,7 +23,8 @@ from precompute.job.fingerprint import part_digest
 from precompute.job.storage import Storage
 from precompute.steps.embed import part
 from precompute.steps.embed.step import EmbedConfig, run
-from tests.conftest import HUGE, Outcome
+from tests.support.jobs import Outcome
+from tests.support.models import HUGE
 
 EVEN = ModelShape(layers=2, heads=4, kv_heads=4, hidden=32, head_dim=8)
 UNEVEN = ModelShape(layers=2, heads=5, kv_heads=5, hidden=32, head_dim=8)
@@ -59,7 +60,7 @@ def test_stages_are_those_asked_for_in_order_and_all_is_the_default() -> None:
     assert check_stages(None, UNEVEN) == (1,)
     assert Storage((3, 2, 1)) == Storage()
     assert Storage((3, 1)).asked() == {"store_stages": (1, 3)}
-    assert [stages_said(some) for some in ((3,), (1, 3), (1, 2, 3))] == [
+    assert [stage_names(some) for some in ((3,), (1, 3), (1, 2, 3))] == [
         "stage 3",
         "stages 1 and 3",
         "stages 1, 2 and 3",

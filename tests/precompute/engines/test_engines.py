@@ -1,4 +1,4 @@
-"""The local engine by several processes: the same run, though one of them is killed; parts for many hands."""
+"""The local engine by several processes: the same run, though one of them is killed; parts for several workers."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from core.model.embedder import EmbedderConfig, ModelInfo
 from core.model.shape import ModelShape
 from core.runs.run import Run
 from core.runs.verify import verify
-from precompute.engines import ENGINES, Hands, Task
-from precompute.engines.crew import Dead, Word, make_parts
+from precompute.engines import ENGINES, EmbedTask, Resources
+from precompute.engines.pool import WorkerDied, WorkerMessage, make_parts
 from precompute.job.fingerprint import part_digest
 from precompute.steps.embed import step as embed
 from precompute.steps.embed.part_spec import Event, PartDone
@@ -58,7 +58,7 @@ def test_several_processes_make_the_same_run_though_one_is_killed(
         killed.append(victim)
 
     seen = Seen(kill)
-    result = embed.run(replace(config, hands=Hands(workers=2)), seen)
+    result = embed.run(replace(config, resources=Resources(workers=2)), seen)
     assert killed
     assert [one for one in seen.messages if "has died" in one] == [
         "a worker has died, and is replaced. Its process was ended by signal 9 (SIGKILL)."
@@ -80,70 +80,72 @@ def test_what_a_worker_refuses_is_said_once(
         EmbedderConfig, "locate", lambda self: ModelFiles(Path(self.model), "tiny", "another revision", None)
     )
     with pytest.raises(Mistake, match="Put the same files on all machines"):
-        embed.run(replace(config, hands=Hands(workers=1)))
+        embed.run(replace(config, resources=Resources(workers=1)))
 
 
-# Many hands, without any process
+# A pool, without any process
 
 
 class Scripted:
-    """A crew whose members do what is written: ``deaths`` says how often a part kills who makes it."""
+    """A pool whose workers do what is written: ``deaths`` says how often a part kills who makes it."""
 
     def __init__(self, deaths: dict[int | None, int]) -> None:
         self.deaths = Counter(deaths)
         self.hired: list[Hashable] = []
         self.here: set[Hashable] = set()
         self.given: list[int] = []
-        self._words: list[Word] = []
+        self._messages: list[WorkerMessage] = []
 
-    def hire(self) -> Hashable:
-        hand = len(self.hired)
-        self.hired.append(hand)
-        self.here.add(hand)
-        self._say(hand, None, INFO)
-        return hand
+    def start(self) -> Hashable:
+        worker = len(self.hired)
+        self.hired.append(worker)
+        self.here.add(worker)
+        self._say(worker, None, INFO)
+        return worker
 
-    def give(self, hand: Hashable, number: int) -> None:
+    def assign(self, worker: Hashable, number: int) -> None:
         self.given.append(number)
-        self._say(hand, number, PartDone(number, 1, 0, 1, kept=False))
+        self._say(worker, number, PartDone(number, 1, 0, 1, kept=False))
 
-    def hear(self) -> Iterator[Word]:
-        words, self._words = self._words, []
-        yield from words
+    def receive(self) -> Iterator[WorkerMessage]:
+        messages, self._messages = self._messages, []
+        yield from messages
 
-    def dismiss(self, hand: Hashable) -> None:
-        self.here.remove(hand)
+    def stop(self, worker: Hashable) -> None:
+        self.here.remove(worker)
 
-    def _say(self, hand: Hashable, at: int | None, otherwise: Event) -> None:
+    def _say(self, worker: Hashable, at: int | None, otherwise: Event | ModelInfo) -> None:
         dies = self.deaths[at] > 0
         self.deaths[at] -= dies
-        self._words.append(Word(hand, Dead("It was killed.") if dies else otherwise))
+        self._messages.append(WorkerMessage(worker, WorkerDied("It was killed.") if dies else otherwise))
 
 
-def made(crew: Scripted, size: int, parts: int = 5) -> list[Event]:
-    told: list[Event] = []
-    task = cast(Task, SimpleNamespace(reader=SimpleNamespace(numbers=lambda: iter(range(parts)))))
-    make_parts(task, told.append, crew, size)
-    assert not crew.here, "all are dismissed"
-    return told
+def made(pool: Scripted, size: int, parts: int = 5) -> list[Event | ModelInfo]:
+    events: list[Event | ModelInfo] = []
+    task = cast(
+        EmbedTask, SimpleNamespace(reader=SimpleNamespace(numbers=lambda: iter(range(parts))), begin=events.append)
+    )
+    make_parts(task, events.append, pool, size)
+    assert not pool.here, "all are stopped"
+    return events
 
 
 @pytest.mark.parametrize("deaths", [{}, {2: 1}, {0: 3, 4: 5}, {None: 5}])
 @pytest.mark.parametrize("size", [1, 3, 9])
 def test_every_part_is_made_once_whoever_dies(size: int, deaths: dict[int | None, int]) -> None:
-    crew = Scripted(deaths)
-    told = made(crew, size)
-    assert told.count(INFO) == 1, "the run is begun once"
-    assert sorted(event.part for event in told if isinstance(event, PartDone)) == [0, 1, 2, 3, 4]
-    assert len(crew.hired) == size + sum(deaths.values())
+    pool = Scripted(deaths)
+    events = made(pool, size)
+    assert events.count(INFO) == 1, "the run is begun once"
+    assert sorted(event.part for event in events if isinstance(event, PartDone)) == [0, 1, 2, 3, 4]
+    assert len(pool.hired) == size + sum(deaths.values())
 
 
 @pytest.mark.parametrize(("at", "sentence"), [(3, "at part 4"), (None, "before they had loaded a model")])
 def test_what_kills_everybody_ends_the_work(at: int | None, sentence: str) -> None:
-    crew = Scripted({at: 99})
+    pool = Scripted({at: 99})
     with pytest.raises(Mistake, match=f"6 workers have died {sentence}. It was killed."):
-        made(crew, 2)
-    assert not crew.here
+        made(pool, 2)
+    assert not pool.here
 
 
 # Mistakes
@@ -153,9 +155,9 @@ def test_what_kills_everybody_ends_the_work(at: int | None, sentence: str) -> No
     ("change", "sentence"),
     [
         ({"engine": "spark"}, "There is no engine 'spark'. Choose one of local, ranks, ray."),
-        ({"hands": Hands(workers=0)}, "--workers 0 makes no sense. Give 1 or more."),
-        ({"hands": Hands(num_gpus=-1)}, "--num-gpus -1 makes no sense. Give 0 or more."),
-        ({"max_failures": -1}, "--max-failures -1 makes no sense. Give 0 or more."),
+        ({"resources": Resources(workers=0)}, "--workers must be at least 1, not 0."),
+        ({"resources": Resources(num_gpus=-1)}, "--num-gpus must be at least 0, not -1."),
+        ({"max_failures": -1}, "--max-failures must be at least 0, not -1."),
     ],
 )
 def test_refused(config: EmbedConfig, change: dict[str, Any], sentence: str) -> None:

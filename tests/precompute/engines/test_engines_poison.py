@@ -19,12 +19,12 @@ from core.runs.run import Run
 from core.runs.verify import verify
 from precompute.job.fingerprint import part_digest
 from precompute.status import as_text, status
-from precompute.steps.embed import leaving_out
+from precompute.steps.embed import finishing
 from precompute.steps.embed import step as embed
+from precompute.steps.embed.command import summary
 from precompute.steps.embed.staging import begin, finished_paths, forgive, stage_documents
 from precompute.steps.embed.step import EmbedConfig
 from precompute.steps.embed.surviving import Died, embed_surviving
-from precompute.summary import summary
 from tests.support.engine_runs import files
 
 POISON = "poison"
@@ -114,7 +114,7 @@ def test_leaving_out_may_be_interrupted_anywhere(
     config: EmbedConfig, write_corpus: Callable[..., Path], rows: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = replace(config, max_failures=3)
-    write, written = leaving_out.write_table, 0
+    write, written = finishing.write_table, 0
 
     def stop(*arguments: Any, **options: Any) -> None:
         nonlocal written
@@ -123,7 +123,7 @@ def test_leaving_out_may_be_interrupted_anywhere(
             raise KeyboardInterrupt
         write(*arguments, **options)
 
-    monkeypatch.setattr(leaving_out, "write_table", stop)
+    monkeypatch.setattr(finishing, "write_table", stop)
     for _ in range(5):  # five parts at three stages and the list of the failed, three at a time
         with pytest.raises(KeyboardInterrupt):
             embed.run(config)

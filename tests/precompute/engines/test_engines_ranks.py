@@ -12,13 +12,13 @@ import pytest
 
 from core.errors import Mistake
 from core.runs.run import Run
-from precompute.engines.place import Place, place_of
+from precompute.engines.place import RankPlace, place_of
 from precompute.status import status
 from precompute.steps.embed import step as embed
+from precompute.steps.embed.command import summary
 from precompute.steps.embed.corpus import Filters
 from precompute.steps.embed.staging import documents_path, read_record
 from precompute.steps.embed.step import EmbedConfig
-from precompute.summary import summary
 from tests.support.engine_runs import assert_same, break_off, twenty_in_parts_of_three
 
 VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_ARRAY_TASK_ID", "SLURM_JOB_ID")
@@ -33,18 +33,18 @@ def array(id_: int, low: int, high: int, count: int, step: int = 1) -> dict[str,
     return slurm(**dict(zip(names, (id_, low, high, count, step), strict=True)))
 
 
-PLACES: dict[str, tuple[dict[str, str], Place]] = {
-    "torchrun": ({"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1"}, Place(5, 8, 1)),
-    "torchrun within srun": ({"RANK": "5", "WORLD_SIZE": "8", **slurm(PROCID=1, NTASKS=2)}, Place(5, 8)),
-    "srun": (slurm(PROCID=3, NTASKS=4, LOCALID=1, JOB_ID=7, STEP_ID=0), Place(3, 4, 1)),
-    "sbatch --array=0-3": (array(2, 0, 3, 4), Place(2, 4)),
-    "sbatch --array=1-4": (array(4, 1, 4, 4), Place(3, 4)),
-    "sbatch --array=10-30:10": (array(20, 10, 30, 3, 10), Place(1, 3)),
-    "sbatch --array=7": (array(7, 7, 7, 1), Place(0, 1)),
+PLACES: dict[str, tuple[dict[str, str], RankPlace]] = {
+    "torchrun": ({"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1"}, RankPlace(5, 8, 1)),
+    "torchrun within srun": ({"RANK": "5", "WORLD_SIZE": "8", **slurm(PROCID=1, NTASKS=2)}, RankPlace(5, 8)),
+    "srun": (slurm(PROCID=3, NTASKS=4, LOCALID=1, JOB_ID=7, STEP_ID=0), RankPlace(3, 4, 1)),
+    "sbatch --array=0-3": (array(2, 0, 3, 4), RankPlace(2, 4)),
+    "sbatch --array=1-4": (array(4, 1, 4, 4), RankPlace(3, 4)),
+    "sbatch --array=10-30:10": (array(20, 10, 30, 3, 10), RankPlace(1, 3)),
+    "sbatch --array=7": (array(7, 7, 7, 1), RankPlace(0, 1)),
     "an array of two tasks each": (
-        {**array(2, 1, 3, 3), **slurm(PROCID=1, NTASKS=2, JOB_ID=7, STEP_ID=0)}, Place(3, 6)
+        {**array(2, 1, 3, 3), **slurm(PROCID=1, NTASKS=2, JOB_ID=7, STEP_ID=0)}, RankPlace(3, 6)
     ),
-    "a job of one task, without srun": (slurm(PROCID=0, NTASKS=1, JOB_ID=7), Place(0, 1)),
+    "a job of one task, without srun": (slurm(PROCID=0, NTASKS=1, JOB_ID=7), RankPlace(0, 1)),
 }  # fmt: skip
 
 NO_PLACES: dict[str, tuple[dict[str, str], str]] = {

@@ -16,7 +16,7 @@ import pytest
 from core.errors import Mistake
 from core.model.embedder import ModelInfo
 from core.runs.run import Run
-from precompute.engines import Hands
+from precompute.engines import Resources
 from precompute.steps.embed import step as embed
 from precompute.steps.embed.part_spec import PartDone
 from precompute.steps.embed.step import EmbedConfig
@@ -86,7 +86,7 @@ def test_the_same_run_though_a_replica_is_killed(
 
     monkeypatch.setattr(cluster, "get", weigh)
     seen = Seen(kill)
-    result = embed.run(replace(config, hands=Hands(workers=2)), seen)
+    result = embed.run(replace(config, resources=Resources(workers=2)), seen)
     assert killed
     assert len([message for message in seen.messages if message.startswith("a worker has died")]) == 1
     assert result.parts_kept == 2

@@ -21,10 +21,10 @@ from core.model.shape import ModelShape
 from core.runs.results import all_labels, kept_labels, kept_sources, read_labels
 from core.runs.run import Run
 from core.runs.verify import verify
-from precompute import cli
 from precompute.job.fingerprint import part_digest
 from precompute.labelling import endpoint
 from precompute.labelling.config import AskConfig
+from precompute.steps.label import command
 from precompute.steps.label import openai as label_openai
 from precompute.steps.label import step as label
 from precompute.steps.label.config import Asking, LabelConfig
@@ -285,7 +285,7 @@ def test_a_person_at_a_terminal_is_asked_before_a_larger_sum(
             return answer
 
     monkeypatch.setattr("sys.stdin", Terminal())
-    monkeypatch.setattr(cli, "ASK_ABOVE", 0.0)
+    monkeypatch.setattr(command, "ASK_ABOVE", 0.0)
     found = ask()
     assert "Spend about $" in found.err
     assert found.status == (0 if asked else 2)
@@ -299,8 +299,8 @@ def test_a_person_at_a_terminal_is_asked_before_a_larger_sum(
 def test_a_small_sum_and_a_script_are_not_asked(
     ask: Command, priced: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert cli.ASK_ABOVE == 1
-    monkeypatch.setattr(cli, "ASK_ABOVE", 0.0)
+    assert command.ASK_ABOVE == 1
+    monkeypatch.setattr(command, "ASK_ABOVE", 0.0)
     found = ask()  # standard input is no terminal
     assert found.status == 0
     assert "Spend" not in found.err

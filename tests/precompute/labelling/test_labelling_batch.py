@@ -19,7 +19,7 @@ import pytest
 from core.errors import Mistake
 from precompute.labelling import batch as module
 from precompute.labelling import batch_files, endpoint, guarded
-from precompute.labelling.answers import Answers
+from precompute.labelling.answers import AnswerStore
 from precompute.labelling.ask import AskConfig, Tally, answer_of, ask
 from precompute.labelling.batch import ask_batch, waiting
 from precompute.labelling.batch_client import BatchClient
@@ -45,8 +45,8 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def answers(tmp_path: Path) -> Iterator[Answers]:
-    with Answers(tmp_path / "answers.sqlite") as store:
+def answers(tmp_path: Path) -> Iterator[AnswerStore]:
+    with AnswerStore(tmp_path / "answers.sqlite") as store:
         yield store
 
 
@@ -61,11 +61,11 @@ def config_for(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AskConfig]:
     return make
 
 
-def run(texts: list[str], config: AskConfig, answers: Answers, show: Callable[[Tally], None] = nothing) -> Tally:
+def run(texts: list[str], config: AskConfig, answers: AnswerStore, show: Callable[[Tally], None] = nothing) -> Tally:
     return ask_batch(lambda: iter(texts), len(texts), config, answers, show, poll_seconds=0.01)
 
 
-def test_a_batch_asks_the_same_at_half_the_price(answers: Answers, config_for: Callable[..., AskConfig]) -> None:
+def test_a_batch_asks_the_same_at_half_the_price(answers: AnswerStore, config_for: Callable[..., AskConfig]) -> None:
     texts, shown = [*documents(40), "Document 0: all about Cooking.", ""], list[Tally]()
     with OpenAIServer(batch_polls=3) as server:
         config = config_for(server)
@@ -89,7 +89,7 @@ def test_a_batch_asks_the_same_at_half_the_price(answers: Answers, config_for: C
         assert answer.topic == TOPICS[number % 3]
 
 
-def test_what_is_answered_is_not_submitted_again(answers: Answers, config_for: Callable[..., AskConfig]) -> None:
+def test_what_is_answered_is_not_submitted_again(answers: AnswerStore, config_for: Callable[..., AskConfig]) -> None:
     with OpenAIServer() as server:
         config = config_for(server)
         ask(documents(10), 10, config, answers, nothing)
@@ -101,7 +101,9 @@ def test_what_is_answered_is_not_submitted_again(answers: Answers, config_for: C
     assert len(server.batches) == 1
 
 
-def test_what_a_batch_under_way_will_answer_is_known(answers: Answers, config_for: Callable[..., AskConfig]) -> None:
+def test_what_a_batch_under_way_will_answer_is_known(
+    answers: AnswerStore, config_for: Callable[..., AskConfig]
+) -> None:
     texts = documents(6)
 
     def stop(tally: Tally) -> None:
@@ -121,7 +123,7 @@ def test_what_a_batch_under_way_will_answer_is_known(answers: Answers, config_fo
 
 
 def test_large_corpora_go_in_several_batches(
-    answers: Answers, config_for: Callable[..., AskConfig], monkeypatch: pytest.MonkeyPatch
+    answers: AnswerStore, config_for: Callable[..., AskConfig], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batch_files, "MOST_REQUESTS", 10)
     with OpenAIServer() as server:
@@ -138,7 +140,7 @@ def test_large_corpora_go_in_several_batches(
 
 @pytest.mark.parametrize("end", ["expired", "cancelled", "failed"])
 def test_of_a_batch_that_ends_early_what_is_finished_is_kept_and_the_rest_submitted_once_more(
-    end: str, answers: Answers, config_for: Callable[..., AskConfig]
+    end: str, answers: AnswerStore, config_for: Callable[..., AskConfig]
 ) -> None:
     with OpenAIServer(batch_ends=[end]) as server:
         tally = run(documents(20), config_for(server), answers)
@@ -150,7 +152,7 @@ def test_of_a_batch_that_ends_early_what_is_finished_is_kept_and_the_rest_submit
 
 
 def test_twice_in_vain_is_failed_and_a_later_start_tries_again(
-    answers: Answers, config_for: Callable[..., AskConfig]
+    answers: AnswerStore, config_for: Callable[..., AskConfig]
 ) -> None:
     with OpenAIServer(batch_ends=["expired", "expired"]) as server:
         config = config_for(server)
@@ -163,12 +165,12 @@ def test_twice_in_vain_is_failed_and_a_later_start_tries_again(
     assert max(server.paid.values()) == 1
 
 
-def test_a_batch_that_fails_as_a_whole_says_why(answers: Answers, config_for: Callable[..., AskConfig]) -> None:
+def test_a_batch_that_fails_as_a_whole_says_why(answers: AnswerStore, config_for: Callable[..., AskConfig]) -> None:
     with OpenAIServer(batch_ends=["failed", "failed"]) as server, pytest.raises(Mistake, match="Too many are queued"):
         run(documents(5), config_for(server), answers)
 
 
-def test_bad_answers_and_errors_of_single_requests(answers: Answers, config_for: Callable[..., AskConfig]) -> None:
+def test_bad_answers_and_errors_of_single_requests(answers: AnswerStore, config_for: Callable[..., AskConfig]) -> None:
     faults = {"500": 0.1, "policy": 0.1, "refusal": 0.1, "truncated": 0.1}
     with OpenAIServer(faults=faults) as server:
         config = config_for(server)
@@ -189,7 +191,7 @@ def test_bad_answers_and_errors_of_single_requests(answers: Answers, config_for:
 
 
 def test_a_server_without_schemas_has_the_second_batch_without(
-    answers: Answers, config_for: Callable[..., AskConfig]
+    answers: AnswerStore, config_for: Callable[..., AskConfig]
 ) -> None:
     with OpenAIServer(unknown=("response_format",), plain=True) as server:
         tally = run(documents(6), config_for(server), answers)
@@ -197,7 +199,7 @@ def test_a_server_without_schemas_has_the_second_batch_without(
     assert len(server.batches) == 2
 
 
-def test_max_cost_holds_for_batches(answers: Answers, config_for: Callable[..., AskConfig]) -> None:
+def test_max_cost_holds_for_batches(answers: AnswerStore, config_for: Callable[..., AskConfig]) -> None:
     with OpenAIServer() as server:
         config = config_for(server, max_cost=0.03)
         tally = run(documents(60), config, answers)
@@ -209,7 +211,7 @@ def test_max_cost_holds_for_batches(answers: Answers, config_for: Callable[..., 
 
 
 def test_a_file_that_is_read_twice_is_counted_once(
-    answers: Answers, config_for: Callable[..., AskConfig], monkeypatch: pytest.MonkeyPatch
+    answers: AnswerStore, config_for: Callable[..., AskConfig], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The process dies when half of the answers are stored; the next one reads the file from the beginning."""
     monkeypatch.setattr(module, "_TOGETHER", 5)
@@ -235,7 +237,7 @@ def test_a_file_that_is_read_twice_is_counted_once(
 
 
 def test_a_batch_whose_creation_was_not_heard_of_is_found_by_our_name(
-    answers: Answers, config_for: Callable[..., AskConfig], monkeypatch: pytest.MonkeyPatch
+    answers: AnswerStore, config_for: Callable[..., AskConfig], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with OpenAIServer() as server:
         config = config_for(server)
@@ -268,13 +270,13 @@ SUBMITTING = """
 import sys
 import time
 from pathlib import Path
-from precompute.labelling.answers import Answers
+from precompute.labelling.answers import AnswerStore
 from precompute.labelling.ask import AskConfig
 from precompute.labelling.batch import ask_batch
 from tests.support.openai_server import TOPICS
 url, store = sys.argv[1], Path(sys.argv[2])
 texts = [f"Document {number}: all about {TOPICS[number % 3]}." for number in range(30)]
-with Answers(store) as answers:
+with AnswerStore(store) as answers:
     config = AskConfig(TOPICS, base_url=url)
     print(ask_batch(lambda: iter(texts), 30, config, answers, lambda tally: None, poll_seconds=0.02).labelled)
 """
@@ -299,7 +301,7 @@ def test_killed_while_it_waits_a_batch_is_found_again_by_its_id(tmp_path: Path) 
 
 
 def test_a_server_that_has_no_batches_is_a_mistake(
-    answers: Answers, config_for: Callable[..., AskConfig], monkeypatch: pytest.MonkeyPatch
+    answers: AnswerStore, config_for: Callable[..., AskConfig], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(OpenAIServer, "_upload", lambda self, data, kind: error_response(404, "Not Found"))
     with OpenAIServer() as server, pytest.raises(Mistake, match="HTTP 404"):
@@ -307,7 +309,7 @@ def test_a_server_that_has_no_batches_is_a_mistake(
 
 
 def test_a_batchs_file_has_a_largest_size(
-    answers: Answers, config_for: Callable[..., AskConfig], monkeypatch: pytest.MonkeyPatch
+    answers: AnswerStore, config_for: Callable[..., AskConfig], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(guarded, "MOST_OF_A_FILE", 10**6)
     route = OpenAIServer._route

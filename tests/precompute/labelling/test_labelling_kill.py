@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from precompute.labelling.answers import Answers
+from precompute.labelling.answers import AnswerStore
 from precompute.labelling.ask import AskConfig, ask
 from tests.support.openai_server import TOPICS, OpenAIServer
 
@@ -21,12 +21,12 @@ ROOT = Path(__file__).resolve().parents[3]
 ASKING = """
 import sys
 from pathlib import Path
-from precompute.labelling.answers import Answers
+from precompute.labelling.answers import AnswerStore
 from precompute.labelling.ask import AskConfig, ask
 from tests.support.openai_server import TOPICS
 url, store, count, concurrency = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 texts = (f"Document {number}: all about {TOPICS[number % 3]}." for number in range(count))
-with Answers(store) as answers:
+with AnswerStore(store) as answers:
     config = AskConfig(TOPICS, base_url=url, concurrency=concurrency, backoff=0.01)
     tally = ask(texts, count, config, answers, lambda tally: None)
     print(tally.done, tally.labelled, tally.reused)
@@ -58,7 +58,7 @@ def test_killed_in_the_middle_no_document_is_paid_twice_beyond_those_under_way(t
             job.send_signal(signal.SIGKILL)
             job.communicate()
             assert job.returncode == -signal.SIGKILL
-            with Answers(store) as answers:  # the file is whole, and all but those under way are in it
+            with AnswerStore(store) as answers:  # the file is whole, and all but those under way are in it
                 assert answers.paid() >= server.paid.total() - concurrency * (1 if paid == 60 else 2)
                 assert answers.count() < 250
         before = server.paid.total()
@@ -71,7 +71,7 @@ def test_killed_in_the_middle_no_document_is_paid_twice_beyond_those_under_way(t
     assert len(server.paid) == 250
     assert max(server.paid.values()) <= 3
     assert server.paid.total() - 250 <= 2 * concurrency  # two kills
-    with Answers(store) as answers:
+    with AnswerStore(store) as answers:
         assert answers.count() == 250
 
 
@@ -85,7 +85,7 @@ def test_after_ctrl_c_what_was_under_way_is_kept(tmp_path: Path) -> None:
     assert job.returncode not in (0, None)
     assert "KeyboardInterrupt" in err.splitlines()[-1]
     assert "CancelledError" not in err.splitlines()[-1]
-    with Answers(store) as answers:
+    with AnswerStore(store) as answers:
         assert 12 <= server.paid.total() == answers.paid() == answers.count()
         assert server.paid.total() < 100  # and nothing new was begun
 
@@ -98,20 +98,20 @@ def test_ctrl_c_does_not_wait_for_ever(tmp_path: Path) -> None:
         job.send_signal(signal.SIGINT)
         job.communicate(timeout=30)
     assert job.returncode not in (0, None)
-    with Answers(store) as answers:
+    with AnswerStore(store) as answers:
         assert answers.count() == server.paid.total() > 0
 
 
 MEASURED = """
 import resource, sys
 from pathlib import Path
-from precompute.labelling.answers import Answers
+from precompute.labelling.answers import AnswerStore
 from precompute.labelling.ask import AskConfig, ask, estimate
 url, store, count, size = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 def texts():
     for number in range(count):
         yield f"{number:08d} Sports" + f"{number:08d}" * (size // 8)
-with Answers(store) as answers:
+with AnswerStore(store) as answers:
     config = AskConfig(("Sports", "Cooking"), base_url=url)
     if len(sys.argv) > 5:  # everything is in the store
         from precompute.labelling.answers import Answer
@@ -152,7 +152,7 @@ def test_two_starts_at_once_share_the_store(tmp_path: Path) -> None:
         jobs = [start(ASKING, server.url, store, 80, 4) for _ in range(2)]
         outs = [job.communicate(timeout=60) for job in jobs]
         assert [job.returncode for job in jobs] == [0, 0], outs
-        with Answers(store) as answers:
+        with AnswerStore(store) as answers:
             assert answers.count() == 80
             assert answers.paid() == server.paid.total() <= 160
             config = AskConfig(TOPICS, base_url=server.url)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from precompute.labelling.reading import Problem, Reading, read
+from precompute.labelling.reading import Problem, ReadAnswer, read
 
 TOPICS = ("Sports", "Food, Drink", 'The "Arts"', "ﬁnance", "Straße", "Twin", "TWIN")
 
@@ -12,24 +12,24 @@ TOPICS = ("Sports", "Food, Drink", 'The "Arts"', "ﬁnance", "Straße", "Twin", 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('{"topic": "Sports", "confidence": 0.5}', Reading("Sports", 0.5)),
-        ('{"topic": "Food, Drink", "confidence": 1}', Reading("Food, Drink", 1.0)),
-        ('{"topic": "The \\"Arts\\"", "confidence": 0}', Reading('The "Arts"', 0.0)),
-        ('```json\n{"topic": "Sports", "confidence": 0.5}\n```', Reading("Sports", 0.5)),
-        ('```\n{"topic": "Sports", "confidence": 0.5}\n```\n', Reading("Sports", 0.5)),
-        ('<think>{"topic": "Twin"}?</think>\n{"topic": "Sports", "confidence": 0.5}', Reading("Sports", 0.5)),
-        ('{"topic": "  sports ", "confidence": 0.5}', Reading("Sports", 0.5)),
-        ('{"topic": "food,   drink", "confidence": 0.5}', Reading("Food, Drink", 0.5)),
-        ('{"topic": "finance", "confidence": 0.5}', Reading("ﬁnance", 0.5)),  # the list has the ligature
-        ('{"topic": "STRASSE", "confidence": 0.5}', Reading("Straße", 0.5)),
-        ('{"topic": "Twin", "confidence": 0.5}', Reading("Twin", 0.5)),
-        ('{"topic": "Sports"}', Reading("Sports", None)),
-        ('{"topic": "Sports", "confidence": 1.5}', Reading("Sports", None)),
-        ('{"topic": "Sports", "confidence": "high"}', Reading("Sports", None)),
-        ('{"topic": "Sports", "confidence": true}', Reading("Sports", None)),
+        ('{"topic": "Sports", "confidence": 0.5}', ReadAnswer("Sports", 0.5)),
+        ('{"topic": "Food, Drink", "confidence": 1}', ReadAnswer("Food, Drink", 1.0)),
+        ('{"topic": "The \\"Arts\\"", "confidence": 0}', ReadAnswer('The "Arts"', 0.0)),
+        ('```json\n{"topic": "Sports", "confidence": 0.5}\n```', ReadAnswer("Sports", 0.5)),
+        ('```\n{"topic": "Sports", "confidence": 0.5}\n```\n', ReadAnswer("Sports", 0.5)),
+        ('<think>{"topic": "Twin"}?</think>\n{"topic": "Sports", "confidence": 0.5}', ReadAnswer("Sports", 0.5)),
+        ('{"topic": "  sports ", "confidence": 0.5}', ReadAnswer("Sports", 0.5)),
+        ('{"topic": "food,   drink", "confidence": 0.5}', ReadAnswer("Food, Drink", 0.5)),
+        ('{"topic": "finance", "confidence": 0.5}', ReadAnswer("ﬁnance", 0.5)),  # the list has the ligature
+        ('{"topic": "STRASSE", "confidence": 0.5}', ReadAnswer("Straße", 0.5)),
+        ('{"topic": "Twin", "confidence": 0.5}', ReadAnswer("Twin", 0.5)),
+        ('{"topic": "Sports"}', ReadAnswer("Sports", None)),
+        ('{"topic": "Sports", "confidence": 1.5}', ReadAnswer("Sports", None)),
+        ('{"topic": "Sports", "confidence": "high"}', ReadAnswer("Sports", None)),
+        ('{"topic": "Sports", "confidence": true}', ReadAnswer("Sports", None)),
     ],
 )
-def test_a_topic_is_found(text: str, expected: Reading) -> None:
+def test_a_topic_is_found(text: str, expected: ReadAnswer) -> None:
     assert read(text, TOPICS) == expected
 
 
@@ -62,4 +62,4 @@ def test_refusals_and_stops_come_before_the_text() -> None:
     assert read(good, TOPICS, refusal="I will not.") == Problem("the model refused: I will not.")
     assert read(good, TOPICS, finish="length") == Problem("the answer was cut off at its length limit")
     assert read(good, TOPICS, finish="content_filter") == Problem("the server's content filter stopped the answer")
-    assert read(good, TOPICS, finish="stop") == Reading("Sports", 0.5)
+    assert read(good, TOPICS, finish="stop") == ReadAnswer("Sports", 0.5)

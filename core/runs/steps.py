@@ -1,0 +1,109 @@
+"""The steps of the job, in the order in which ``all`` runs them: read by the job, by ``verify`` and by the pages.
+
+A step's options, config and summary are in ``precompute/steps/<name>/command.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class StepFacts:
+    makes: str
+    """In a word or two: the run "has no … yet"."""
+    tables: tuple[str, ...] = ()
+    """Its tables of core.runs.schema.ANALYSIS."""
+    files: tuple[str, ...] = ()
+    """Its other files: their paths in the run, or how these begin."""
+    needs: tuple[str, ...] = ("embed",)
+    """Steps that must be done before it."""
+    all_vectors: bool = False
+    """Reads every document's vectors: not for a run that stores those of a sample."""
+    from_labels: bool = False
+    """Outdated once documents get other labels."""
+    in_all: Literal["always", "optional", "on request"] = "always"
+    """Whether ``all`` runs it; what is optional can be left out with --without."""
+
+
+STEPS: dict[str, StepFacts] = {
+    "embed": StepFacts("vectors", files=("",), needs=()),
+    "search": StepFacts("full-text index", files=("search.sqlite",)),
+    "label": StepFacts("labels", files=("labels/", "documents.parquet"), all_vectors=True),
+    "analyse": StepFacts(
+        "figures",
+        tables=(
+            "topic_match",
+            "mismatches",
+            "probe",
+            "confusion",
+            "profiles",
+            "redundancy",
+            "groups",
+            "control",
+            "topic_match_differences",
+            "example_match",
+            "examples",
+            "null",
+            "null_summary",
+            "untrained",
+        ),
+        files=("topics.parquet", "similarity/", "analysis/original_topics.parquet"),
+        all_vectors=True,
+        from_labels=True,
+    ),
+    "project": StepFacts("maps", tables=("maps",), files=("map/",), all_vectors=True),
+    "retrieve": StepFacts(
+        "measurements of retrieval",
+        tables=(
+            "retrieval",
+            "importance",
+            "pruning",
+            "pruned",
+            "pruning_rivals",
+            "way_differences",
+            "weights",
+            "head_weights",
+        ),
+        files=("retrieval/",),
+        all_vectors=True,
+        from_labels=True,
+        in_all="optional",
+    ),
+    "layers": StepFacts(
+        "figures of its layers",
+        tables=("layers", "layer_curves", "layer_profiles", "layer_topics", "layer_documents"),
+        from_labels=True,
+        in_all="optional",
+    ),
+    "attention": StepFacts("figures of attention", tables=("attention", "attention_patterns"), in_all="optional"),
+    "slim": StepFacts(
+        "sample of vectors",
+        files=("heads/",),
+        needs=("embed", "analyse", "project"),
+        all_vectors=True,
+        in_all="on request",
+    ),
+}
+
+
+def maker_of(table: str) -> str:
+    """The step that makes one of the tables of core.runs.schema.ANALYSIS."""
+    return next(step for step, facts in STEPS.items() if table in facts.tables)
+
+
+def made_from_labels() -> tuple[str, ...]:
+    """The steps that other labels make outdated."""
+    return tuple(step for step, facts in STEPS.items() if facts.from_labels)
+
+
+def writes(step: str, path: str) -> bool:
+    """Whether ``step`` writes a file of a run, by its path in it; a step of another version may write any."""
+    facts = STEPS.get(step)
+    return facts is None or path.startswith((*facts.files, *(f"analysis/{name}.parquet" for name in facts.tables)))
+
+
+def command(step: str, run: str, *options: str) -> str:
+    """What to type to have ``step`` done."""
+    return " ".join(("python -m precompute", step, run, *options))

@@ -1,0 +1,69 @@
+"""``analyse`` on the command line."""
+
+from __future__ import annotations
+
+import argparse
+
+from core.analysis.probe import SAMPLES
+from precompute.job.progress import clock
+from precompute.job.step import StepResult
+from precompute.options import (
+    StepCommand,
+    add_again,
+    add_centre,
+    add_seed,
+    add_topic_model,
+    add_topics,
+    stages_counted,
+    topic_model,
+)
+from precompute.steps.analyse.step import AnalyseConfig, run
+
+
+def _options(command: argparse.ArgumentParser) -> None:
+    add_again(command)
+    add_seed(command)
+    add_topics(command)
+    group = command.add_argument_group("figures")
+    add_centre(group)
+    group.add_argument(
+        "--probe-samples", type=int, default=SAMPLES, metavar="N", help=f"at most (default: {SAMPLES}, the study's)"
+    )
+
+
+def _config(options: argparse.Namespace) -> AnalyseConfig:
+    return AnalyseConfig(
+        cache=options.cache,
+        run=options.run,
+        topics=options.topics,
+        centre=options.centre,
+        probe_samples=options.probe_samples,
+        seed=options.analysis_seed,
+        again=options.again,
+        model=topic_model(options),
+    )
+
+
+def _summary(options: argparse.Namespace, result: StepResult) -> str:
+    run, manifest = options.run, result.manifest
+    step, documents = manifest.steps["analyse"], manifest.corpus["documents"]
+    counts = step.counts
+    lines = [
+        f"{run}: {stages_counted(manifest)} analysed in {clock(step.seconds)}, {counts['topics']} topics, "
+        f"{counts['labelled']:,} of {documents:,} documents labelled. See 'python -m precompute report {run}'."
+    ]
+    if counts["label_not_a_topic"]:
+        lines.append(f"  {counts['label_not_a_topic']:,} labels are not in the list of topics and count as none.")
+    if not counts["labelled"]:
+        lines.append("  Without labels there is no topic match, no head profile and no heat map; the rest is there.")
+    return "\n".join(lines)
+
+
+COMMAND = StepCommand(
+    help="head vectors to similarities, probes, profiles and all tables",
+    options=_options,
+    own_options=add_topic_model,
+    config=_config,
+    run=run,
+    summary=_summary,
+)

@@ -1,0 +1,56 @@
+"""``attention`` on the command line."""
+
+from __future__ import annotations
+
+import argparse
+
+from precompute.job.progress import clock
+from precompute.job.step import StepResult
+from precompute.options import StepCommand, add_again, add_seed, add_topic_model, given, topic_model
+from precompute.steps.attention.config import DOCUMENTS, TOKENS, AttentionConfig
+from precompute.steps.attention.step import run
+
+
+def _own_options(command: argparse.ArgumentParser) -> None:
+    add_again(command)
+    add_seed(command)
+    group = command.add_argument_group("attention")
+    group.add_argument(
+        "--documents",
+        type=int,
+        default=DOCUMENTS,
+        metavar="N",
+        help=f"a sample of N documents, by topic (default: {DOCUMENTS})",
+    )
+    group.add_argument(
+        "--pattern-tokens", type=int, default=TOKENS, metavar="N", help=f"cut texts to N tokens (default: {TOKENS})"
+    )
+    add_topic_model(command)
+
+
+def _config(options: argparse.Namespace) -> AttentionConfig:
+    return AttentionConfig(
+        cache=options.cache,
+        run=options.run,
+        seed=options.analysis_seed,
+        again=options.again,
+        model=topic_model(options),
+        **given(options, documents="documents", tokens="pattern_tokens"),
+    )
+
+
+def _summary(options: argparse.Namespace, result: StepResult) -> str:
+    step, shape = result.manifest.steps["attention"], result.manifest.shape
+    return (
+        f"{options.run}: attention of {shape.layers} layers × {shape.heads} heads in {step.counts['documents']:,} "
+        f"documents ({step.counts['tokens']:,} tokens) in {clock(step.seconds)}."
+    )
+
+
+COMMAND = StepCommand(
+    help="what every head of every layer looks at, over a sample of documents",
+    own_options=_own_options,
+    config=_config,
+    run=run,
+    summary=_summary,
+)

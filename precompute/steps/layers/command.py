@@ -1,0 +1,72 @@
+"""``layers`` on the command line."""
+
+from __future__ import annotations
+
+import argparse
+
+from core.analysis.layer_measures import DOCUMENTS
+from precompute.job.progress import clock
+from precompute.job.step import StepResult
+from precompute.options import (
+    StepCommand,
+    add_again,
+    add_centre,
+    add_seed,
+    add_topic_model,
+    add_topics,
+    given,
+    stages_counted,
+    topic_model,
+)
+from precompute.steps.layers.step import LayersConfig, run
+
+
+def _own_options(command: argparse.ArgumentParser) -> None:
+    add_again(command)
+    add_seed(command)
+    add_topics(command)
+    group = command.add_argument_group("layers")
+    group.add_argument(
+        "--documents",
+        type=int,
+        default=DOCUMENTS,
+        metavar="N",
+        help=f"a sample of N documents, by topic (default: {DOCUMENTS})",
+    )
+    add_centre(group)
+    add_topic_model(command)
+
+
+def _config(options: argparse.Namespace) -> LayersConfig:
+    return LayersConfig(
+        cache=options.cache,
+        run=options.run,
+        topics=options.topics,
+        centre=options.centre,
+        seed=options.analysis_seed,
+        again=options.again,
+        model=topic_model(options),
+        **given(options, documents="documents"),
+    )
+
+
+def _summary(options: argparse.Namespace, result: StepResult) -> str:
+    run, manifest = options.run, result.manifest
+    step = manifest.steps["layers"]
+    counts = step.counts
+    line = (
+        f"{run}: {counts['layers']} layers × {stages_counted(manifest)} × {manifest.shape.heads} heads over "
+        f"{counts['documents']:,} documents in {clock(step.seconds)}."
+    )
+    if not counts["labelled"]:
+        line += "\n  Without labels there is no topic match and no topic selectivity; the rest is there."
+    return line
+
+
+COMMAND = StepCommand(
+    help="every layer of a sample: where in depth the structure is",
+    own_options=_own_options,
+    config=_config,
+    run=run,
+    summary=_summary,
+)

@@ -1,0 +1,275 @@
+"""The app in Chromium: a browser that is patient, and how to wait for what a page shows."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.servers import SLOW
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator, Page
+
+UNWANTED = (
+    "AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades",
+    "HttpsFirstBalancedModeAutoEnable", "LensOverlay", "MediaRouter", "PaintHolding", "ThirdPartyStoragePartitioning",
+    "AvoidCorsURLLoaderRestartOnRedirect", "TcpPortRandomizationWin", "OptimizationHints",
+    "NetworkTimeServiceQuerying", "AimEnabled", "PreconnectToSearch",
+    "WebUIOmniboxPopup", "WebUIOmniboxAimPopup",
+)  # fmt: skip
+"""Features of Chromium. The last two draw pages of their own under an address bar that nobody sees: about a quarter of
+what it costs to open a page. The others are those that Playwright 1.65 switches off: Chromium heeds one list."""
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--enable-unsafe-swiftshader", f"--disable-features={','.join(UNWANTED)}",
+]  # fmt: skip
+"""Of Chromium; ``--enable-unsafe-swiftshader`` is WebGL without a graphics card."""
+SLOW_WIRE = """
+{
+  let state = SEED;
+  const chance = () => {  // mulberry32
+    state = (state + 0x6D2B79F5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+  const inOrder = () => {
+    const waiting = [];
+    let due = 0;
+    return (deliver) => {
+      waiting.push(deliver);
+      const now = performance.now(), pause = chance() < 0.03 ? 1000 : 20 + 80 * chance();
+      due = Math.max(due, now) + pause;
+      setTimeout(() => waiting.shift()(), due - now);  // whichever is due: timers are rounded, and may change places
+    };
+  };
+  window.WebSocket = class extends WebSocket {
+    #received = inOrder();
+    #sent = inOrder();
+    constructor(...given) {
+      super(...given);
+      this.addEventListener('message', (event) => {
+        if (!event.isTrusted) return;
+        event.stopImmediatePropagation();
+        const late = Object.assign(new MessageEvent('message', {data: event.data}), {answers: asked.sent});
+        this.#received(() => this.readyState === WebSocket.OPEN && this.dispatchEvent(late));
+      });
+    }
+    send(data) {
+      this.#sent(() => {
+        if (asked.isRequest(data)) asked.sent++;
+        super.send(data);
+      });
+    }
+  };
+}
+"""
+"""For ``SLOW_WIRE=seed``: a websocket's messages come late, in order, some of them long after the one before.
+Who waits for one part of a page and then reads another one fails nearly always then, not once in a few hundred runs.
+A run that the server began before it had a request is not that request's answer."""
+WATCH = """
+window.asked = {answered: false, begun: false, last: 0, requests: 0, sent: 0};
+{
+  const fields = function* (bytes) {  // of a protobuf message: number, and value (or where the field's own bytes are)
+    for (let at = 0; at < bytes.length;) {
+      const number = () => {
+        let value = 0;
+        for (let times = 1; ; times *= 128) {
+          const byte = bytes[at++];
+          value += (byte % 128) * times;
+          if (byte < 128) return value;
+        }
+      };
+      const tag = number(), value = number();  // Streamlit has numbers and what has a length in these places
+      if (tag % 8 === 2) at += value;
+      yield [tag >> 3, tag % 8 === 2 ? bytes.subarray(at - value, at) : value];
+    }
+  };
+  asked.isRequest = (data) => {
+    const [field, state] = fields(data).next().value ?? [];
+    return field === 11 && ![...fields(state)].some(([own, value]) => own === 6 && value);  // rerun_script, by no timer
+  };
+  window.WebSocket = class extends WebSocket {
+    constructor(...given) {
+      super(...given);
+      this.addEventListener('message', ({data, answers = asked.requests}) => {
+        asked.last = performance.now();
+        for (const [field, value] of fields(new Uint8Array(data))) {
+          if (field === 4) Object.assign(asked, {answered: false, begun: answers === asked.requests});  // new_session
+          if (field === 6 && value !== 2) asked.answered = asked.begun;  // script_finished, and not for another run
+        }
+      });
+    }
+    send(data) {
+      asked.last = performance.now();
+      if (asked.isRequest(data)) Object.assign(asked, {answered: false, begun: false, requests: asked.requests + 1});
+      super.send(data);
+    }
+  };
+}
+"""
+"""Knows of every run that a page asks for whether it has ended: reads the first bytes of Streamlit's messages.
+The page's own marks say "not running" before the first run, between two runs, and while a request is on its way.
+A fragment's timer asks on its own account, and gets no answer at all where a run has removed the fragment meanwhile."""
+SETTLED = """(call) => {
+  if (asked.call !== call) Object.assign(asked, {call, last: performance.now()});  // a click is sent a moment after it
+  const app = document.querySelector('[data-testid=stApp]');
+  return asked.answered && performance.now() - asked.last > 100
+    && app?.dataset.testScriptState === 'notRunning' && app.dataset.testConnectionState === 'CONNECTED'
+    && document.querySelector('[data-testid=stMain] :is(h1, h2, h3)')
+    && !document.querySelector('[data-stale=true], [data-testid=stSkeleton], [data-testid=stAppSkeleton]');
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=SLOW)
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    assert path, "Chromium is missing: 'make chromium' installs it where it may."
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=path, args=FLAGS, timeout=SLOW)
+        launched.new_context = _patient(launched.new_context)  # type: ignore[method-assign]
+        yield launched
+        launched.close()
+
+
+def _patient(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Whatever a test opens waits as long as it takes, and knows when it is settled.
+
+    Playwright's own half a minute is short on a busy machine.
+
+    It is a reader who asked for no motion: the grey bars that shimmer while a page comes are drawn without a graphics
+    card, which took up to half of what it costs to open a page.
+    """
+
+    def made(*args: Any, **options: Any) -> Any:
+        opened = make(*args, **{"reduced_motion": "reduce", **options})
+        opened.set_default_timeout(SLOW)
+        if seed := os.environ.get("SLOW_WIRE"):
+            opened.on("page", _slow_requests)
+            opened.add_init_script(SLOW_WIRE.replace("SEED", str(int(seed))))
+        opened.add_init_script(WATCH)
+        return opened
+
+    return made
+
+
+def _slow_requests(page: Page) -> None:
+    conditions = {"offline": False, "latency": 150, "downloadThroughput": -1, "uploadThroughput": -1}
+    page.context.new_cdp_session(page).send("Network.emulateNetworkConditions", conditions)
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": 1400, "height": 1000})
+    yield context.new_page()
+    context.close()
+
+
+def settle(page: Page) -> None:
+    """Waits until all that was asked of the server is answered and drawn.
+
+    The last run has come to its end, the page has a heading, nothing on it is from before, and no part of it is still
+    on its way (each is a grey bar until then).
+
+    What a component puts off (a field that waits for more keys) is not known here: a test waits for what it asserts.
+    """
+    page.wait_for_function(SETTLED, arg=uuid.uuid4().hex)
+
+
+def eventually(page: Page, check: Callable[[], None]) -> None:
+    """Repeats a check until it holds, for what a locator cannot wait for: a layout is drawn in several passes."""
+    late = time.monotonic() + SLOW / 1000
+    while True:
+        try:
+            return check()
+        except AssertionError:
+            if time.monotonic() > late:
+                raise
+        page.wait_for_timeout(100)
+
+
+def still(locator: Locator) -> dict[str, float]:
+    """Where an element is on the screen, once it stays there: a page scrolls, and its parts come one by one."""
+    found: list[dict[str, float]] = []
+
+    def stays() -> None:
+        before, _ = locator.bounding_box(), locator.page.wait_for_timeout(50)
+        after = locator.bounding_box()
+        assert after is not None
+        assert after == before
+        found.append({name: float(value) for name, value in after.items()})  # type: ignore[arg-type]
+
+    eventually(locator.page, stays)
+    return found[-1]
+
+
+def fits(page: Page, width: int) -> None:
+    """Nothing on the page is wider than the screen."""
+    page.wait_for_function(
+        "width => { const main = document.querySelector('[data-testid=stMain]');"
+        " return Math.max(document.documentElement.scrollWidth, main.scrollWidth) <= width"
+        " && main.scrollWidth <= main.clientWidth; }",
+        arg=width,
+    )
+
+
+def choose(page: Page, label: str, option: str | None) -> None:
+    """Takes an option of a select box, or its last."""
+    from playwright.sync_api import TimeoutError as Late
+
+    box = page.get_by_role("combobox", name=label)
+    wanted = page.get_by_role("option", name=option, exact=True) if option else page.get_by_role("option").last
+    box.scroll_into_view_if_needed()
+    settle(page)
+    for _ in range(SLOW // 10_000):
+        page.wait_for_timeout(500)  # a list that opens while the page still scrolls closes again
+        box.click()
+        try:
+            wanted.click(timeout=10_000)
+        except Late:  # it has closed after all: once more
+            continue
+        return
+    raise AssertionError(f"The list '{label}' did not offer '{option}'.")
+
+
+class Fingers:
+    """Fingers on a page of a context with ``has_touch``, as the browser gets them from a screen."""
+
+    def __init__(self, page: Page) -> None:
+        self._session = page.context.new_cdp_session(page)
+        self._at: list[tuple[float, float]] = []
+
+    def put(self, *places: tuple[float, float]) -> None:
+        self._at = list(places)
+        self._send("touchStart", self._at)
+
+    def move(self, *places: tuple[float, float], steps: int = 8) -> None:
+        before = self._at
+        for step in range(1, steps + 1):
+            share = step / steps
+            between = [
+                (x0 + (x1 - x0) * share, y0 + (y1 - y0) * share)
+                for (x0, y0), (x1, y1) in zip(before, places, strict=True)
+            ]
+            self._send("touchMove", between)
+        self._at = list(places)
+
+    def lift(self) -> None:
+        self._send("touchEnd", [])
+
+    def tap(self, place: tuple[float, float]) -> None:
+        self.put(place)
+        self.lift()
+
+    def _send(self, kind: str, places: list[tuple[float, float]]) -> None:
+        points = [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(places)]
+        self._session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
