@@ -173,19 +173,21 @@ class _Replay:
         import torch
 
         self._extractor = extractor
-        self._model, self._family = extractor.model, extractor.family
+        self._model: Any = extractor.model
+        self._family = extractor.family
         if not self._family.attention:
+            config: Any = extractor.model.config
             raise Mistake(
-                f"The row of '{self._model.config.model_type}' in core/model/families.py does not say which module "
+                f"The row of '{config.model_type}' in core/model/families.py does not say which module "
                 "computes attention. Add it there."
             )
         self._blocks = [self._module(self._family.block, layer) for layer in range(extractor.shape.layers)]
         self._returns_tuple = False
 
-        def look(module: nn.Module, args: Any, out: Any) -> None:
+        def note_type(module: nn.Module, args: Any, out: Any) -> None:
             self._returns_tuple = isinstance(out, tuple)
 
-        handle = self._blocks[0].register_forward_hook(look)
+        handle = self._blocks[0].register_forward_hook(note_type)
         with torch.inference_mode():
             ids = torch.tensor([[5, 6]], device=next(self._model.parameters()).device)
             self._model(input_ids=ids)

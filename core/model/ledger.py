@@ -173,13 +173,13 @@ def check_exact(extractor: HeadExtractor) -> None:
     """Refuses a model whose terms do not add up to its output: code of its own may differ from its family's."""
     import torch
 
-    device = next(extractor.model.parameters()).device
-    ids = torch.tensor([[5, 6, 7, 8]], device=device)
+    model: Any = extractor.model
+    ids = torch.tensor([[5, 6, 7, 8]], device=model.device)
     residual = ledgers(extractor, ids, torch.ones_like(ids))[0].residual
-    if not residual <= torch.finfo(extractor.model.dtype).eps ** 0.5:
+    if not residual <= torch.finfo(model.dtype).eps ** 0.5:
         raise Mistake(
             f"Shares cannot be computed for this model: its terms miss its output by {100 * residual:.1f} %, so it is "
-            f"not built like other models of type '{extractor.model.config.model_type}'. Use stages 1 to 3."
+            f"not built like other models of type '{model.config.model_type}'. Use stages 1 to 3."
         )
 
 

@@ -107,10 +107,10 @@ class ResidualStream:
 
     def __init__(self, model: nn.Module, family: Family, shape: ModelShape) -> None:
         if not family.stream_norms or not family.mlp_output:
-            kind = model.config.model_type
+            config: Any = model.config
             raise Mistake(
-                f"Shares cannot be computed for models of type '{kind}': their row in core/model/families.py does not "
-                "say which norms lie between a head and the output. Add them, or use stages 1 to 3."
+                f"Shares cannot be computed for models of type '{config.model_type}': their row in "
+                "core/model/families.py does not say which norms lie between a head and the output. Add them, or use stages 1 to 3."
             )
         self.model, self.family, self.shape = model, family, shape
         each = [path for path in family.stream_norms if "{}" in path]

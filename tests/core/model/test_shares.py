@@ -157,7 +157,7 @@ def test_a_heads_term_is_the_difference_its_columns_make(name: str) -> None:
 def test_terms_add_up_to_the_output(name: str, pooling: str, side: str) -> None:
     case = case_of(name)
     for doc, ledger in enumerate(ledgers_of(name, pooling, side)):
-        # Positions are computed in float32 by transformers, so that padding on the left may move the model's own output.
+        # transformers rotates in float32, so that padding on the left moves the model's own output.
         alone = output_of(name, pooling, doc)
         assert furthest(ledger.output, alone) <= (EXACT if side == "right" else 1e-5)
         assert furthest(ledger.vectors.sum(axis=0), ledger.output) <= EXACT
