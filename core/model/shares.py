@@ -110,7 +110,8 @@ class ResidualStream:
             config: Any = model.config
             raise Mistake(
                 f"Shares cannot be computed for models of type '{config.model_type}': their row in "
-                "core/model/families.py does not say which norms lie between a head and the output. Add them, or use stages 1 to 3."
+                "core/model/families.py does not say which norms lie between a head and the output. "
+                "Add them, or use stages 1 to 3."
             )
         self.model, self.family, self.shape = model, family, shape
         each = [path for path in family.stream_norms if "{}" in path]
