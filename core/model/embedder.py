@@ -24,6 +24,7 @@ from core.model.locate import ModelFiles, default_models_dir, locate
 from core.model.pooling import check_pooling
 from core.model.presets import DEFAULT_MODEL, Preset
 from core.model.shape import ModelShape
+from core.model.shares import ShareBasis
 from core.model.sizes import check_sizes
 from core.model.stages import check_head
 from core.model.tokens import Tokens
@@ -220,8 +221,14 @@ class Embedder:
 
     def share_directions(self) -> np.ndarray:
         """``Q`` of stage 4, ``[layer, head, hidden, dim]`` in float32: from coordinates to the embedding's space."""
-        bases = [self._extract.stream.basis(layer - 1).directions for layer in self.info.layers]
-        return np.stack([basis.float().cpu().numpy() for basis in bases])
+        return np.stack([basis.directions.float().cpu().numpy() for basis in self._share_bases()])
+
+    def share_triangles(self) -> np.ndarray:
+        """``R`` of stage 4, ``[layer, head, dim, dim]`` in float32: for the random control."""
+        return np.stack([basis.triangle.float().cpu().numpy() for basis in self._share_bases()])
+
+    def _share_bases(self) -> list[ShareBasis]:
+        return [self._extract.stream.basis(layer - 1) for layer in self.info.layers]
 
     def ledgers(self, texts: Sequence[str], *, query: bool = False) -> list[Ledger]:
         """Each text's embedding as a sum of terms, which ``core.model.ledger.explain`` compares."""

@@ -38,6 +38,21 @@ def full_shares(coordinates: np.ndarray, directions: np.ndarray) -> np.ndarray:
     return np.einsum("nhk,hDk->nhD", cut, directions, optimize=True)
 
 
+def resliced(coordinates: np.ndarray, directions: np.ndarray, triangle: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Stage 4's random control: slices of the heads' outputs in another ``order``, cut before the projection.
+
+    ``[doc, head * dim]``, ``Q`` ``[head, hidden, dim]``, ``R`` ``[head, dim, dim]`` and a permutation of the ``head *
+    dim`` outputs -> coordinates ``[doc, slice * dim]``, with the lengths and angles of the slices' shares.
+    """
+    heads, hidden, dim = directions.shape
+    cut = coordinates.reshape(len(coordinates), heads, dim).transpose(1, 2, 0)
+    outputs = np.linalg.solve(triangle.astype(np.float64), cut.astype(np.float64))  # [head, dim, doc]
+    columns = (directions.astype(np.float64) @ triangle).transpose(0, 2, 1).reshape(heads * dim, hidden)
+    turned = np.linalg.qr(columns[order].reshape(heads, dim, hidden).transpose(0, 2, 1), mode="r")
+    sliced = turned @ outputs.reshape(heads * dim, -1)[order].reshape(heads, dim, -1)
+    return np.ascontiguousarray(sliced.transpose(2, 0, 1).reshape(len(coordinates), -1), dtype=np.float32)
+
+
 class FrozenNorm:
     """A layer norm or RMS norm whose statistics are taken as given, so that it is linear but for its bias."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from functools import lru_cache
 
@@ -48,7 +49,7 @@ def texts_for(model: str) -> list[str]:
 def test_terms_of_real_documents_add_up_within_1e5(model: str) -> None:
     found = embedder(model).ledgers(texts_for(model))
     assert max(one.residual for one in found) <= 1e-5
-    pairs = [explain(one, other) for one, other in zip(found, found[1:], strict=False)]
+    pairs = [explain(one, other) for one, other in itertools.pairwise(found)]
     assert max(abs(pair.residual) for pair in pairs) <= 1e-5
     embedded = embedder(model).embed(texts_for(model))
     np.testing.assert_allclose(unit(np.stack([one.output for one in found])), unit(embedded.output), atol=1e-5)

@@ -16,8 +16,8 @@ from core.model.batches import pad
 from core.model.extract import HeadExtractor
 from core.model.families import FAMILIES, Family
 from core.model.ledger import KINDS, Ledger, Term, check_exact, explain, ledgers, source_shares, word_pairs
-from core.model.pooling import POOLINGS
-from core.model.shares import full_shares
+from core.model.pooling import POOLINGS, Pool
+from core.model.shares import full_shares, resliced
 from tests.core.model.test_families import LAYERS, NAMES, PROJECTIONS, case_of, documents, hooks_of, model_of
 
 EXACT = 1e-9
@@ -219,6 +219,28 @@ def test_coordinates_have_the_lengths_and_angles_of_the_shares(name: str, poolin
         restored = full_shares(rows.shares[layer].numpy(), directions)
         assert restored.shape == full.shape
         assert furthest(restored, full) <= 1e-6  # coordinates are taken in float32
+
+
+@pytest.mark.parametrize("name", ["bert", "qwen2", "gpt2"])
+def test_random_slices_are_cut_before_the_projection(name: str) -> None:
+    """Against single outputs: each number that enters the projection has a share, and a slice's is their sum."""
+    extractor, shape = extractor_of(name), case_of(name).shape
+    given = pad(documents(), case_of(name).filler)
+    stream, width = extractor.stream, shape.heads * shape.head_dim
+    order = np.random.default_rng(5).permutation(width)
+    for layer in range(LAYERS):
+        with torch.inference_mode(), stream.recorded(Pool("mean", given[1]), [layer]) as recording:
+            extractor.model(input_ids=given[0], **extractor.arguments(given[1]))
+            pooled = stream.pooled_heads(recording, layer).flatten(1).numpy()
+            apart = torch.eye(width, dtype=torch.float64).unflatten(1, (shape.heads, shape.head_dim))
+            singles = stream.from_heads(apart, layer).sum(dim=1).numpy()  # [output, hidden]
+        shares = (pooled[:, order, None] * singles[order]).reshape(len(pooled), shape.heads, shape.head_dim, -1).sum(2)
+        basis = stream.basis(layer)
+        coordinates = extractor(*given).shares[layer].numpy()
+        found = resliced(coordinates, basis.directions.numpy(), basis.triangle.numpy(), order)
+        cut = found.reshape(len(pooled), shape.heads, -1)
+        wanted = np.einsum("nhD,mhD->hnm", shares, shares)
+        assert furthest(np.einsum("nhk,mhk->hnm", cut, cut), wanted) <= 1e-5
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
