@@ -9,7 +9,8 @@ import numpy as np
 from playwright.sync_api import FloatRect, Locator, Page, Position
 
 from benchmarks.app_run import HEADS
-from core.runs.results import labels_of, read_map, read_own_similarity, read_topics
+from core.runs.labels import labels_of
+from core.runs.results import read_map, read_own_similarity, read_topics
 from core.runs.run import Run
 
 MARGIN, FRAME = 1.04, 1

@@ -14,8 +14,10 @@ import pyarrow as pa
 import streamlit as st
 
 from core.analysis.heat_map import heat_map
-from core.runs.results import labels_of, read_map, read_own_similarity, read_topics
-from core.runs.run import default_cache, open_run
+from core.remote.mirror import default_cache
+from core.runs.labels import labels_of
+from core.runs.results import read_map, read_own_similarity, read_topics
+from core.runs.run import open_run
 
 RUN = "big"
 

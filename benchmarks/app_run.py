@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 
 from benchmarks.analyse import SHAPE, build
 from core.runs.manifest import Step
-from core.runs.run import Run, write_table
+from core.runs.parts import write_table
+from core.runs.run import Run
 from core.runs.schema import ANALYSIS, MAP
 
 NAME = "big"

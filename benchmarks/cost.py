@@ -20,8 +20,8 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import numpy as np
 
+from benchmarks.cost_model import LAYOUTS, flops
 from benchmarks.extract import demo_texts
-from core.cost import LAYOUTS, flops
 from core.model.embedder import Embedder, EmbedderConfig
 
 MEASURED = Path(__file__).resolve().parent.parent / "docs" / "measured.json"

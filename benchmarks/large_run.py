@@ -14,14 +14,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.analysis.stratify import stratified
 from core.analysis.topics import merged
-from core.maps.stratify import stratified
 from core.maps.tsne import LIMIT
 from core.model.shape import ModelShape
 from core.runs.files import replacing
 from core.runs.manifest import Manifest, Step
-from core.runs.row_lookup import GROUP_ROWS
-from core.runs.run import Run, write_part, write_table
+from core.runs.parquet import GROUP_ROWS
+from core.runs.parts import write_part, write_table
+from core.runs.run import Run
 from core.runs.schema import ANALYSIS, DIGEST, DOCUMENTS
 from precompute.job.fingerprint import part_digest
 from precompute.steps.project.write import write_map, write_preview

@@ -16,12 +16,12 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 import numpy as np
 
 from core.analysis.probe import BY_DOCUMENT
-from core.analysis.report import Tables, read_tables
 from core.analysis.similarity import unit
-from core.model.slices import HEADS
-from core.model.stages import split_heads
+from core.model.stages import HEADS, split_heads
+from core.runs.results import read_tables
 from core.runs.run import Run
 from core.runs.schema import STORED_AS
+from core.runs.tables import Tables
 from precompute.job.storage import Storage
 from precompute.steps.analyse import step as analyse
 from precompute.steps.embed.step import EmbedConfig, run

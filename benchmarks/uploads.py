@@ -22,7 +22,7 @@ from benchmarks.load import DEMO, demo_run, resident
 from benchmarks.load_client import Reader
 from benchmarks.load_walk import Walker, own_document, tour
 from benchmarks.result import Result
-from core.uploads.turns import AT_ONCE
+from core.uploads.apart import AT_ONCE
 
 MOST_RATIO, MOST_SECONDS = 1.5, 2.0
 FILES = 40

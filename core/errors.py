@@ -1,4 +1,4 @@
-"""A person's mistake, told in a sentence with a remedy."""
+"""Errors that people are shown: one sentence with a remedy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Mistake(Exception):
 
 
 class Mistakes(Mistake):
-    """Several at once, so that nobody has to mend one to be told of the next."""
+    """Several at once: nobody has to fix one to learn of the next."""
 
     def __init__(self, sentences: Sequence[str]) -> None:
         super().__init__("\n".join(sentences))
@@ -23,6 +23,14 @@ class Mistakes(Mistake):
     @property
     def sentences(self) -> tuple[str, ...]:
         return self._sentences
+
+
+class RemoteMistake(Mistake):
+    """The object store did not do what it was asked to."""
+
+
+class NoAnswer(RemoteMistake):
+    """The object store cannot be reached, or does not reply."""
 
 
 def listed(names: object) -> str:

@@ -12,10 +12,8 @@ from typing import Any
 
 import idna
 
+from core.cache_address import Address, check_run_name, is_address, parse
 from core.errors import Mistake, Mistakes, listed
-from core.remote.address import is_address
-from core.remote.mirrors import cache_at, mirror_at
-from core.runs.files import check_run_name
 
 PREFIX = "HEADSCOPE_"
 PROJECT = Path(__file__).resolve().parent.parent
@@ -39,7 +37,7 @@ _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 class Settings:
     """Every setting, parsed; a field for each row of ``SETTINGS``."""
 
-    cache: Path
+    cache: Path | Address
     mirror: Path
     run: str | None
     device: str | None
@@ -78,9 +76,9 @@ def _folder(text: str) -> Path:
     return path
 
 
-def _cache(text: str) -> Path:
-    """A folder, or the mirror of an address; what is wrong with an address is not quoted, for it may be a secret."""
-    return cache_at(text, setting("HEADSCOPE_MIRROR")) if is_address(text) else _folder(text)
+def _cache(text: str) -> Path | Address:
+    """What is wrong with an address is not quoted, for it may be a secret."""
+    return parse(text) if is_address(text) else _folder(text)
 
 
 def _run(text: str) -> str:
@@ -344,11 +342,3 @@ def unknown_settings(environment: Mapping[str, str] | None = None) -> list[str]:
             hint = f"Did you mean {PREFIX}{near[0]}?" if near else f"There are: {listed(SETTINGS)}."
             sentences.append(f"{name[:80]} is no setting of Headscope and does nothing. {hint}")
     return sentences
-
-
-def is_read_only(settings: Settings) -> bool:
-    """Whether the app leaves the cache alone: because it was told to, or because it could not write there anyway."""
-    if (mirror := mirror_at(settings.cache)) is not None:
-        return settings.read_only or not mirror.is_writable()
-    folder = next((each for each in (settings.cache, *settings.cache.parents) if each.exists()), Path("/"))
-    return settings.read_only or not os.access(folder, os.W_OK | os.X_OK)

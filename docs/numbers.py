@@ -1,6 +1,7 @@
 """The tables of docs/scale.md: ``python -m docs.numbers`` prints them, ``--write`` puts them into the page.
 
-Computed by ``core.cost`` from the assumptions here and what was measured (docs/measured.json, ``make bench-cost``).
+Computed by ``benchmarks.cost_model`` from the assumptions here and what was measured (docs/measured.json,
+``make bench-cost``).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from core.cost import (
+from benchmarks.cost_model import (
     INT8,
     LAYOUTS,
     codebook_bytes,

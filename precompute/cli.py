@@ -9,13 +9,14 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from core.analysis.labels import ZERO_SHOT
 from core.errors import Mistake
 from core.model.embedder import EmbedderConfig
 from core.runs import verify
+from core.runs.backend import trouble_at
 from core.runs.checksums import checksums
 from core.runs.describe import sampled
-from core.runs.run import Run, open_run, trouble_at
+from core.runs.labels import ZERO_SHOT
+from core.runs.run import Run, open_run
 from core.settings import read_settings, unknown_settings
 from core.terminal import printable, printable_json
 from precompute.job.progress import PROGRESS, Progress

@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 from typing import NoReturn
 
-from core.analysis.labels import WORDS
 from core.analysis.layer_measures import DOCUMENTS as SWEPT
 from core.analysis.probe import SAMPLES
 from core.analysis.topics import AUTO, LABELS, TOPIC_LISTS
@@ -15,13 +14,13 @@ from core.errors import Mistake, listed
 from core.maps.tsne import LIMIT, METHODS, METRICS, MapConfig
 from core.model.batches import PADDING_SIDES
 from core.model.device import PRECISIONS
-from core.model.pooling import POOLINGS
 from core.model.presets import DEFAULT_MODEL, PRESETS
+from core.model.shape import POOLINGS
 from core.model.stages import STAGES
-from core.remote.mirrors import cache_at
+from core.remote.mirror import cache_at, default_cache
 from core.retrieval.tasks import QUERIES
 from core.retrieval.ways import WAYS
-from core.runs.run import default_cache
+from core.runs.labels import LABEL_SOURCES
 from core.runs.schema import STORED_AS
 from core.settings import setting
 from precompute.engines import ENGINES
@@ -217,7 +216,7 @@ def _label_options(command: argparse.ArgumentParser) -> None:
     _again(command)
     _topics(command)
     group = command.add_argument_group("labels")
-    words = "; ".join(f"{name}: {word}" for name, word in WORDS.items())
+    words = "; ".join(f"{name}: {word}" for name, word in LABEL_SOURCES.items())
     group.add_argument(
         "--labels", choices=list(SOURCES), help=f"{words} (default: those the run has, at first its corpus's own)"
     )

@@ -7,17 +7,19 @@ import textwrap
 from pathlib import Path
 
 from core.analysis import study
+from core.analysis.agreement import Compared, all_compared
 from core.analysis.findings import Finding, findings
-from core.analysis.labels import CIRCULAR_NOTE, Compared, all_compared
 from core.analysis.probe import BY_DOCUMENT, BY_SAMPLE, LEAST_DOCS
-from core.analysis.report import Row, Tables, TopicMerges, as_json, read_tables, topic_merges
+from core.analysis.report import TopicMerges, as_json, topic_merges
 from core.analysis.topic_match import WITHIN
 from core.analysis.topics import merged_into
-from core.model.slices import HEADS, RANDOM
-from core.model.stages import STAGES
-from core.retrieval.findings import read_retrieval, retrieval_json, retrieval_lines
+from core.model.stages import HEADS, RANDOM, STAGES
+from core.retrieval.findings import retrieval_json, retrieval_lines
 from core.runs.describe import brings_stages, left_out, sampled, stages_said, stored
+from core.runs.labels import CIRCULAR_NOTE
+from core.runs.results import all_labels, read_retrieval, read_tables, read_topics
 from core.runs.run import Run, open_run
+from core.runs.tables import Row, Tables
 
 _WIDTH = 110
 
@@ -26,9 +28,10 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
     """A run's report, as text or as JSON; ``threshold`` is the least mean cosine of topics that are merged."""
     run = open_run(cache, name)
     tables = read_tables(run)
-    merges = topic_merges(run, tables.manifest.stages[-1], threshold)
+    stage = tables.manifest.stages[-1]
+    merges = topic_merges(read_topics(run, original=True).vectors[stage], stage, threshold)
     said = findings(tables, merges)
-    compared, retrieval = all_compared(run), read_retrieval(run)
+    compared, retrieval = all_compared(all_labels(run)), read_retrieval(run)
     if for_machines:
         found = {
             "run": name,

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import Mistake
+from core.runs.backend import trouble_at
 from core.runs.describe import stored
-from core.runs.draft import ANEW, Draft, drafts
 from core.runs.manifest import Manifest
-from core.runs.run import Run, footer_of, open_run, run_names, trouble_at
+from core.runs.replace import ANEW, NewVersion, new_versions
+from core.runs.run import Run, open_run, run_names
 from precompute.job.progress import clock
 from precompute.steps.embed.staging import finished_paths
 
@@ -46,7 +47,7 @@ def _record(run: Run) -> dict[str, Any]:
         "vector_bytes": run.bytes("heads"),
         "stored": stored(manifest),
         "steps": _steps(run, manifest),
-        "new_versions": [_new_version(draft) for draft in drafts(run)],
+        "new_versions": [_new_version(draft) for draft in new_versions(run)],
     }
 
 
@@ -64,7 +65,7 @@ def _steps(run: Run, manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _new_version(draft: Draft) -> dict[str, Any]:
+def _new_version(draft: NewVersion) -> dict[str, Any]:
     """What a command is making, or was when it was stopped, to take the run's place."""
     found = {"made_by": draft.kind, "folder": draft.folder.name, "state": _state("running", draft)}
     try:
@@ -80,7 +81,7 @@ def _state(state: str, run: Run) -> str:
 
 
 def _staged_documents(run: Run, manifest: Manifest) -> int:
-    return sum(found.num_rows for path in finished_paths(run) if (found := footer_of(path)) is not None)
+    return sum(found.num_rows for path in finished_paths(run) if (found := run.backend.footer(path)) is not None)
 
 
 def _text(record: dict[str, Any]) -> str:

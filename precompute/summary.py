@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.analysis.labels import WORDS
 from core.model.presets import PRESETS
 from core.runs.describe import sampled, stored
+from core.runs.labels import LABEL_SOURCES
 from core.runs.manifest import Manifest
 from precompute.job.progress import clock
 
@@ -86,7 +86,7 @@ def label_summary(run: str, result: LabelResult) -> str:
         return f"{run}: not labelled."
     counts, source = step.counts, step.options.get("source", "")
     total = counts["labelled"] + counts["unlabelled"]
-    said = f"{counts['labelled']:,} of {total:,} documents labelled by {source} ({WORDS.get(source, '')})"
+    said = f"{counts['labelled']:,} of {total:,} documents labelled by {source} ({LABEL_SOURCES.get(source, '')})"
     if result.skipped:
         return f"{run}: {said}. Nothing to do."
     return "\n".join([f"{run}: {said} in {clock(step.seconds)}.", *(f"  {note}" for note in result.notes)])

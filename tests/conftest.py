@@ -451,7 +451,7 @@ def address(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 @pytest.fixture
 def here(address: str, tmp_path: Path) -> Path:
     """That cache as the machine that builds it has it."""
-    from core.remote.mirrors import cache_at
+    from core.remote.mirror import cache_at
 
     return cache_at(address, tmp_path / "mirror")
 
@@ -459,7 +459,7 @@ def here(address: str, tmp_path: Path) -> Path:
 @pytest.fixture
 def elsewhere(address: str, tmp_path: Path) -> Path:
     """The same as another machine has it, that has fetched nothing yet."""
-    from core.remote.mirrors import cache_at
+    from core.remote.mirror import cache_at
 
     return cache_at(address, tmp_path / "another")
 

@@ -14,6 +14,17 @@ FORBIDDEN = {
     "pages": {"precompute", "app", "benchmarks", "tests"},
     "app.py": {"precompute", "benchmarks", "tests"},
 }
+ROOMS: dict[str, set[str]] = {
+    "model": set(),
+    "search": set(),
+    "uploads": set(),
+    "maps": set(),
+    "runs": {"model.shape", "model.stages", "search.index"},
+    "remote": {"runs"},
+    "analysis": {"model.shape", "model.stages", "runs.labels", "runs.tables"},
+    "retrieval": {"model.shape", "analysis", "runs.tables"},
+}
+"""Rooms of core, and what each may import of the others, whole or a module; core's own modules import no room."""
 SECTIONS = ("pages.explore.", "pages.understand.", "pages.use.")
 HEAVY = ("torch", "transformers", "sklearn", "datasets")
 
@@ -51,11 +62,75 @@ def test_the_reader_of_imports_sees_a_forbidden_one() -> None:
     assert imported(late) == {"streamlit", "pages"}
 
 
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(PROJECT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def imports(tree: ast.AST, known: set[str]) -> set[str]:
+    """The modules among ``known`` that a module imports, late imports included."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inner = {f"{node.module}.{alias.name}" for alias in node.names}
+            names |= inner & known or {node.module}
+    return names & known
+
+
+def graph(*rooms: str) -> dict[str, set[str]]:
+    paths = {module_name(path): path for room in rooms for path in files(room)}
+    return {name: imports(ast.parse(path.read_text(encoding="utf-8")), set(paths)) for name, path in paths.items()}
+
+
+def wrong_arrows(arrows: dict[str, set[str]]) -> set[str]:
+    """``room.module -> room.module`` that ROOMS does not allow."""
+    wrong = set()
+    for module, others in arrows.items():
+        room = module.split(".")[1] if "." in module else ""
+        for other in others - {"core"}:
+            there = other.split(".", 1)[1]
+            own = there.split(".")[0] == room or there.split(".")[0] not in ROOMS
+            if not own and not {there, there.split(".")[0]} & ROOMS.get(room, set()):
+                wrong.add(f"{module} -> {other}")
+    return wrong
+
+
+def cycles(arrows: dict[str, set[str]]) -> list[str]:
+    """Modules that import themselves by way of others."""
+    left = dict(arrows)
+    while ends := [name for name, others in left.items() if not others & left.keys()]:
+        for name in ends:
+            del left[name]
+    while ends := [name for name in left if not any(name in others for others in left.values())]:
+        for name in ends:
+            del left[name]
+    return sorted(left)
+
+
+def test_rooms_of_core_import_only_what_they_may() -> None:
+    assert {path.name for path in (PROJECT / "core").iterdir() if (path / "__init__.py").is_file()} == set(ROOMS)
+    assert wrong_arrows(graph("core")) == set()
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    assert cycles(graph("core")) == []
+
+
+def test_wrong_arrows_and_cycles_are_seen() -> None:
+    assert wrong_arrows({"core.runs.a": {"core.model.shape", "core.errors", "core.maps.b"}}) == {
+        "core.runs.a -> core.maps.b"
+    }
+    assert wrong_arrows({"core.settings": {"core.errors", "core.runs.a"}}) == {"core.settings -> core.runs.a"}
+    assert cycles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": set()}) == ["b", "c"]
+    late = ast.parse("def f():\n    from core.runs import run\n    from core.runs.files import replacing")
+    assert imports(late, {"core.runs", "core.runs.run", "core.runs.files"}) == {"core.runs.run", "core.runs.files"}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("room", ["core", "pages"])
 def test_no_module_loads_torch_when_it_is_imported(room: str) -> None:
-    modules = [".".join(path.relative_to(PROJECT).with_suffix("").parts) for path in files(room)]
-    modules = [name.removesuffix(".__init__") for name in modules if not name.startswith("pages.explore.overview.page")]
+    modules = [name for name in map(module_name, files(room)) if not name.startswith("pages.explore.overview.page")]
     code = f"import sys; [__import__(name) for name in {modules!r}]; print([m for m in {HEAVY!r} if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"

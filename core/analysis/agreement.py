@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from core.analysis.bootstrap import RESAMPLES, percentiles
+from core.runs.labels import Labels, labels_of
 
 _CHUNK = 2_000_000
 """Numbers of a chunk of resamples."""
@@ -104,3 +109,56 @@ def _margin(counts: np.ndarray, topic: np.ndarray, topics: int) -> np.ndarray:
     found = np.zeros((len(counts), topics))
     found[:, present] = np.add.reduceat(counts[:, order], starts, axis=1)
     return found
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two sources of one run: ``topics`` name the axes of the confusion, the most frequent first."""
+
+    first: str
+    second: str
+    topics: tuple[str, ...]
+    agreement: Agreement
+
+    @property
+    def sentence(self) -> str:
+        found = self.agreement
+        if not found.documents:
+            return f"{self.first} and {self.second} have labelled no document in common."
+        kappa = (
+            "Cohen's kappa is not defined, as both know one topic only"
+            if np.isnan(found.kappa)
+            else f"Cohen's kappa {found.kappa:.2f} ({found.low:.2f}–{found.high:.2f})"
+        )
+        return (
+            f"{self.first} and {self.second} agree on {found.share:.1%} of {found.documents:,} documents that both "
+            f"have labelled; {kappa}."
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """For machines; None where a figure is not defined."""
+        found = self.agreement
+        figures = {name: getattr(found, name) for name in ("share", "kappa", "low", "high")}
+        return {
+            "first": self.first,
+            "second": self.second,
+            **{name: getattr(found, name) for name in ("documents", "only_first", "only_second", "neither")},
+            **{name: None if np.isnan(value) else value for name, value in figures.items()},
+            "topics": list(self.topics),
+            "confusion": found.confusion.tolist(),
+        }
+
+
+def compare(first: Labels, second: Labels) -> Compared:
+    """Two sources' agreement; topics that only one of them knows are on both axes."""
+    names = [first.topics.to_pylist(), second.topics.to_pylist()]
+    counts = Counter(name for name in itertools.chain(*names) if name is not None)
+    topics = tuple(sorted(counts, key=lambda topic: (-counts[topic], topic)))
+    one, two = (labels_of(each, topics) for each in names)
+    return Compared(first.source, second.source, topics, agreement(one, two, len(topics)))
+
+
+def all_compared(sources: Iterable[Labels]) -> list[Compared]:
+    """Every two sources that have labelled anything."""
+    found = [labels for labels in sources if labels.labelled]
+    return [compare(first, second) for first, second in itertools.combinations(found, 2)]

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from core.analysis.labels import CIRCULAR_NOTE
 from core.analysis.probe import BY_DOCUMENT, BY_SAMPLE
-from core.analysis.report import Row, Tables, TopicMerges, mean_redundancy, most_redundant
-from core.model.slices import HEADS, RANDOM
-from core.model.stages import STAGES
+from core.analysis.report import TopicMerges, mean_redundancy, most_redundant
+from core.model.stages import HEADS, RANDOM, STAGES
+from core.runs.labels import CIRCULAR_NOTE
+from core.runs.tables import Row, Tables
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,12 @@ from core.analysis.layer_measures import BETWEEN_GROUPS, FULL, WITHIN_GROUP
 from core.analysis.probe import BY_DOCUMENT, Samples, probe
 from core.analysis.profiles import Profiles, profiles
 from core.analysis.redundancy import Moments
-from core.analysis.similarity import own, similarity
+from core.analysis.similarity import similarity
 from core.analysis.topic_match import ranks, topic_match
 from core.errors import Mistake
 from core.model.shape import ModelShape
-from core.model.slices import HEADS, RANDOM, SLICINGS, cut
+from core.model.stages import HEADS, RANDOM, SLICINGS, cut
+from core.runs.labels import own
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from statistics import NormalDist
 
 from core.analysis.findings import Finding
 from core.analysis.layer_measures import BETWEEN_GROUPS, FULL, WITHIN_GROUP
-from core.analysis.report import Row
-from core.model.slices import HEADS, RANDOM
+from core.model.stages import HEADS, RANDOM
+from core.runs.tables import Row
 
 _PAIRS = {
     "topic_match": (HEADS, RANDOM, "A single head finds the topic more often than a random slice of the same size"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.model.slices import HEADS, RANDOM
+from core.model.stages import HEADS, RANDOM
 
 DOCUMENTS = 300
 """Of the sample, unless another number is asked for."""

@@ -3,64 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from core.analysis import study
-from core.analysis.labels import LabelFacts, label_facts
 from core.analysis.merging import STUDY_GROUPS, Agreement, Merges, agreement, suggest_merges, topic_similarity
 from core.analysis.probe import SPLITS
 from core.analysis.topics import merged_into, original
-from core.model.slices import HEADS, RANDOM
-from core.runs.manifest import Manifest
-from core.runs.results import read_analysis, read_topics, require
-from core.runs.run import Run
-
-Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Tables:
-    """The rows of a run's tables."""
-
-    manifest: Manifest
-    rows: dict[str, list[Row]] = field(default_factory=dict)
-    _indexes: dict[tuple[str, ...], dict[tuple[Any, ...], list[Row]]] = field(default_factory=dict, compare=False)
-
-    def pick(self, table: str, **wanted: Any) -> list[Row]:
-        """The rows in which every column of ``wanted`` has that value; pages ask for hundreds in one run."""
-        index = self._indexes.get((table, *wanted))
-        if index is None:
-            index = {}
-            for row in self.rows[table]:
-                index.setdefault(tuple(row[name] for name in wanted), []).append(row)
-            self._indexes[table, *wanted] = index
-        return list(index.get(tuple(wanted.values()), ()))
-
-    def one(self, table: str, **wanted: Any) -> Row | None:
-        found = self.pick(table, **wanted)
-        return found[0] if found else None
-
-    @property
-    def labelled(self) -> int:
-        return int(self.manifest.steps["analyse"].counts["labelled"])
-
-    @property
-    def labels(self) -> LabelFacts:
-        """Where the labels come from that these figures are of."""
-        return label_facts(self.manifest)
-
-
-def read_tables(run: Run) -> Tables:
-    """Of a run that has been analysed; its maps too if there are some."""
-    manifest = run.manifest()
-    require(run, manifest, "analyse")
-    names = ["topic_match", "probe", "profiles", "redundancy", "groups", "control"]
-    if manifest.is_done("project"):
-        names.append("maps")
-    return Tables(manifest, {name: read_analysis(run, name).to_pylist() for name in names})
+from core.model.stages import HEADS, RANDOM
+from core.runs.tables import Row, Tables
 
 
 @dataclass(frozen=True)
@@ -74,14 +27,16 @@ class TopicMerges:
     agreement: Agreement
 
 
-def topic_merges(run: Run, stage: int, threshold: float | None = None) -> TopicMerges:
-    """With ``threshold``, topics are merged down to that mean cosine; without one, down to 25 groups."""
-    topics = read_topics(run, original=True)
-    merges = suggest_merges(topic_similarity(topics.vectors[stage]), threshold, STUDY_GROUPS)
+def topic_merges(vectors: np.ndarray, stage: int, threshold: float | None = None) -> TopicMerges:
+    """Of the original topics' ``vectors[topic, width]`` at a stage.
+
+    With ``threshold``, topics are merged down to that mean cosine; without one, down to 25 groups.
+    """
+    merges = suggest_merges(topic_similarity(vectors), threshold, STUDY_GROUPS)
     theirs = merged_into()
     names = sorted(set(theirs.values()))
     groups = [
-        [topic for topic, group in zip(topics.names, merges.group, strict=True) if group == number]
+        [topic for topic, group in zip(original(), merges.group, strict=True) if group == number]
         for number in range(int(merges.group.max()) + 1)
     ]
     return TopicMerges(

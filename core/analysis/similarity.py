@@ -35,13 +35,6 @@ def pooled(docs: np.ndarray, topics: np.ndarray, values: np.ndarray) -> np.ndarr
     return np.stack([of_vectors, values[:, 1:].mean(axis=1), values[:, 1:].max(axis=1)], axis=1)
 
 
-def own(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Each document's similarity to its own topic: ``[doc, …, topic] -> [doc, …]``; NaN where ``labels`` is -1."""
-    found = np.take_along_axis(values, np.maximum(labels, 0)[:, None, None], axis=2)[:, :, 0].astype(np.float32)
-    found[labels < 0] = np.nan
-    return found
-
-
 def refuse_not_finite(rows: np.ndarray, heads: int, stage: int, first: int, remedy: str) -> None:
     """Refuses ``rows[doc, width]`` with a number that is not one; ``first`` is the document of the first row."""
     bad = ~np.isfinite(rows.reshape(len(rows), heads, -1)).all(axis=2)

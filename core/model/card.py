@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import Mistake, listed
-from core.model.pooling import POOLINGS, check_pooling
+from core.model.pooling import check_pooling
+from core.model.shape import POOLINGS
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +12,12 @@ import numpy as np
 
 from core.errors import Mistake
 from core.model.ablation import Change, Heads, Swept, ablated, mean_outputs, sweep, without
-from core.model.attended import Attended, Matrix, attention, attention_matrix, pieces_of
-from core.model.attention import Keep, read_attention
-from core.model.batches import batches, pad
+from core.model.attention import Attended, Keep, Matrix, attention, attention_matrix, pieces_of, read_attention
+from core.model.batches import batches, choose_max_tokens, pad
 from core.model.card import ModelCard, read_model_card
 from core.model.device import TOKEN_BUDGETS, choose_device, choose_precision, is_out_of_memory
 from core.model.extract import HeadExtractor, Rows
 from core.model.ledger import Ledger, WordPairs, check_exact, ledgers, source_shares, word_pairs
-from core.model.lengths import choose_max_tokens
 from core.model.locate import ModelFiles, default_models_dir, locate
 from core.model.pooling import check_pooling
 from core.model.presets import DEFAULT_MODEL, Preset
@@ -85,6 +83,21 @@ class ModelInfo:
     max_tokens: int
     dtype: str
     notes: tuple[str, ...] = ()
+
+    def record(self) -> dict[str, Any]:
+        """As a manifest has it."""
+        return {
+            "name": self.name,
+            "revision": self.revision,
+            **asdict(self.shape),
+            "layer": self.layers[-1],
+            "pooling": self.pooling,
+            "prompt": self.prompt,
+            "query_prompt": self.query_prompt,
+            "max_tokens": self.max_tokens,
+            "dtype": self.dtype,
+            "notes": list(self.notes),
+        }
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import importlib.util
+import os
 import re
+import shutil
+import tempfile
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -120,8 +124,6 @@ def _from_preset(name: str, models_dir: Path, trust_remote_code: bool, fetch: bo
         return _from_hub(name, preset.hub, preset, trust_remote_code, fetch)
     assert preset.sha256 is not None
     if preset.gguf:
-        from core.model.gguf import converted
-
         check_digest(package / preset.gguf, preset.sha256, name)
         return ModelFiles(
             name, preset.sha256, converted(package / preset.gguf, models_dir, name, preset.sha256), preset
@@ -184,3 +186,52 @@ def _digest_of_folder(folder: Path) -> str:
             file.seek(max(0, size - (1 << 20)))
             digest.update(file.read())
     return digest.hexdigest()
+
+
+def converted(gguf: Path, models_dir: Path, name: str, digest: str) -> Path:
+    """A GGUF file as a folder of plain float32 weights, which loads in under a second.
+
+    Made on first use, which takes about half a minute for SmolLM2.
+    """
+    folder = models_dir / f"{name}-{digest[:12]}"
+    if (folder / "config.json").is_file():
+        return folder
+    try:
+        models_dir.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=models_dir))
+    except OSError as error:
+        raise Mistake(
+            f"The converted weights of {name} cannot be kept in '{models_dir}' ({error.strerror}). "
+            "Set HEADSCOPE_MODELS to a folder that can be written."
+        ) from error
+    try:
+        _convert(gguf, temporary)
+        try:
+            os.replace(temporary, folder)
+        except OSError:
+            if not (folder / "config.json").is_file():  # another process may have been quicker: then its copy serves
+                raise
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return folder
+
+
+def _convert(gguf: Path, folder: Path) -> None:
+    try:
+        for package in ("accelerate", "gguf"):
+            importlib.import_module(package)
+    except ImportError as error:
+        raise Mistake(f"Reading {gguf.name} needs the packages gguf and accelerate. Run 'make smollm2'.") from error
+    import torch
+    from transformers import AutoModel, AutoTokenizer, GgufConfig
+
+    tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
+    model = AutoModel.from_pretrained(
+        gguf.parent,
+        gguf_file=gguf.name,
+        dtype=torch.float32,
+        quantization_config=GgufConfig(dequantize=True),
+    )
+    tokenizer.chat_template = None  # a document is no chat: sentence-transformers would wrap it in one
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)

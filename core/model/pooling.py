@@ -5,15 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.errors import Mistake, listed
+from core.model.shape import POOLINGS
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-POOLINGS: dict[str, str] = {  # name -> what sentence-transformers calls it
-    "last": "lasttoken",
-    "mean": "mean",
-    "first": "cls",
-}
 
 
 def check_pooling(name: str) -> str:

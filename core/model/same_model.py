@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from core.errors import Mistake
 from core.model.embedder import Embedder, EmbedderConfig
 from core.model.locate import ModelFiles, default_models_dir, is_folder_name, is_hub_name, locate_for_run
 from core.model.presets import PRESETS
-from core.runs.manifest import Manifest
 
 
 @dataclass(frozen=True)
@@ -24,10 +25,13 @@ class Whereabouts:
     """Whether it may be downloaded. The app does not: a click on a page is no leave to fetch gigabytes."""
 
 
-def run_model(manifest: Manifest, where: Whereabouts | None = None) -> Embedder:
-    """The model that made a run's vectors, with the run's layer, pooling, prompts and length; others are refused."""
+def run_model(record: Mapping[str, Any], where: Whereabouts | None = None) -> Embedder:
+    """The model that made a run's vectors, with the layer, pooling, prompts and length of its ``record``.
+
+    ``record`` is ``model`` of the run's manifest; another model is refused.
+    """
     where = where or Whereabouts()
-    config, record = _config(manifest, where), manifest.model
+    config = _config(record, where)
     files = _files(config, where, str(record["name"]))
     if files.revision != record["revision"]:
         raise Mistake(
@@ -50,8 +54,7 @@ def make_available(name: str) -> str:
     return f"'HEADSCOPE_MODELS=… streamlit run app.py', where … is the folder that holds the folder '{name}'"
 
 
-def _config(manifest: Manifest, where: Whereabouts) -> EmbedderConfig:
-    record = manifest.model
+def _config(record: Mapping[str, Any], where: Whereabouts) -> EmbedderConfig:
     return EmbedderConfig(
         model=where.model or str(record["name"]),
         layers=(record["layer"],),

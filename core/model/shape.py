@@ -8,6 +8,13 @@ from typing import Any
 
 from core.errors import Mistake
 
+POOLINGS: dict[str, str] = {  # name -> what sentence-transformers calls it
+    "last": "lasttoken",
+    "mean": "mean",
+    "first": "cls",
+}
+"""How token vectors become one: a manifest records it."""
+
 
 @dataclass(frozen=True)
 class ModelShape:

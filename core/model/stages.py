@@ -1,16 +1,21 @@
-"""The three stages at which a head's vector is read, and how a stage's row is cut into heads."""
+"""The three stages at which a head's vector is read; how its row is cut into heads, or at random, the control."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from core.errors import Mistake, listed
+from core.model.shape import ModelShape
 
-if TYPE_CHECKING:
-    from core.model.shape import ModelShape
+HEADS, RANDOM = "heads", "random"
+SLICINGS = (HEADS, RANDOM)
+"""'heads' cuts where the heads are; 'random' cuts a fixed random permutation of the same dimensions.
+
+What random slices show as well as heads do is no finding about heads.
+"""
+_SEED = 20_250_908
 
 
 @dataclass(frozen=True)
@@ -50,3 +55,18 @@ def split_heads(vectors: np.ndarray, stage: int, shape: ModelShape) -> np.ndarra
     """A stage's rows as head vectors: ``[doc, width] -> [doc, head, dim]``, a view."""
     shape.refuse_uneven(stage)
     return vectors.reshape(len(vectors), shape.heads, shape.width(stage) // shape.heads)
+
+
+def permutation(width: int, slicing: str) -> np.ndarray:
+    """The order of a row's ``width`` dimensions in which it is cut; always the same one."""
+    if slicing not in SLICINGS:
+        raise ValueError(f"There is no slicing '{slicing}'; there are {', '.join(SLICINGS)}.")
+    if slicing == HEADS:
+        return np.arange(width)
+    return np.random.default_rng(_SEED).permutation(width)
+
+
+def cut(rows: np.ndarray, heads: int, slicing: str) -> np.ndarray:
+    """``[doc, width] -> [doc, head, dim]`` in float32."""
+    ordered = rows if slicing == HEADS else rows[:, permutation(rows.shape[1], slicing)]
+    return ordered.astype(np.float32, copy=False).reshape(len(rows), heads, -1)

@@ -17,9 +17,8 @@ from concurrent.futures import Future, wait
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from core.errors import Mistake
-from core.remote.address import Address
-from core.remote.errors import NoAnswer, RemoteMistake
+from core.cache_address import Address
+from core.errors import Mistake, NoAnswer, RemoteMistake
 
 SILENCE, PROBED = 1.2, 2.0
 """Seconds of silence that a reader waits for, and between two probes."""

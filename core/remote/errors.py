@@ -1,4 +1,4 @@
-"""What an object store refused, in a sentence with a remedy; what the store itself says may hold a key, and is kept."""
+"""Errors of an object store as sentences with a remedy; its own words are not quoted, for they may hold a key."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from core.errors import Mistake
-from core.remote.address import Address
+from core.cache_address import Address
+from core.errors import NoAnswer, RemoteMistake
 
 _CODE = re.compile(r"AWS Error ([A-Z_a-z0-9]{1,40})")
 _NO_BUCKET = ("NO_SUCH_BUCKET", "NoSuchBucket")
@@ -26,16 +26,8 @@ _KEYS = {
 }
 
 
-class RemoteMistake(Mistake):
-    """The object store did not do what it was asked to."""
-
-
-class NoAnswer(RemoteMistake):
-    """It cannot be reached, or says nothing."""
-
-
 @contextlib.contextmanager
-def told(address: Address) -> Iterator[None]:
+def as_sentences(address: Address) -> Iterator[None]:
     """Errors of the object store as sentences; that something is not there stays a FileNotFoundError."""
     try:
         yield

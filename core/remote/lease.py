@@ -16,14 +16,10 @@ import time
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from core.errors import Mistake
-from core.remote.errors import RemoteMistake
-
-if TYPE_CHECKING:
-    from core.remote.mirror import Mirror
+from core.errors import Mistake, RemoteMistake
+from core.remote.objects import Store
 
 RENEWED, STALE = 30.0, 180.0
 """Seconds between renewals, and after which a holder that is not heard of is dead; clocks must agree that far."""
@@ -31,10 +27,17 @@ SETTLED = 0.5
 """Seconds after which two that began at once see each other."""
 
 
+class Holder(Protocol):
+    """A mirror: the store it is of, and what tells it from other mirrors of the same store."""
+
+    store: Store
+    identity: str
+
+
 class Lease:
     """Taken by making it; ``release`` gives it back. Of a run, or of one ``rank`` of those that make it together."""
 
-    def __init__(self, mirror: Mirror, name: str, rank: int | None = None) -> None:
+    def __init__(self, mirror: Holder, name: str, rank: int | None = None) -> None:
         self._mirror, self._token, self._object = mirror, uuid.uuid4().hex, _object(name, rank)
         self._name = name if rank is None else f"{name}' as rank '{rank}"
         self._since = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}"
@@ -56,8 +59,8 @@ class Lease:
         found = _read(self._mirror, self._object)
         if found is None or found.get("token") != self._token:
             raise Mistake(
-                f"Another job has taken over run '{self._name}'{_said(found or {})}, for this one was not heard of for "
-                f"{STALE / 60:.0f} minutes. Wait until it has ended, then start the same command again."
+                f"Another job has taken over run '{self._name}'{_holder(found or {})}, for this one was not heard of "
+                f"for {STALE / 60:.0f} minutes. Wait until it has ended, then start the same command again."
             )
 
     def release(self) -> None:
@@ -81,7 +84,7 @@ class Lease:
                 return
 
     def _write(self) -> None:
-        said = {
+        claim = {
             "process": os.getpid(),
             "host": socket.gethostname(),
             "since": self._since,
@@ -89,41 +92,17 @@ class Lease:
             "mirror": self._mirror.identity,
             "token": self._token,
         }
-        self._mirror.store.put(self._object, json.dumps(said).encode())
+        self._mirror.store.put(self._object, json.dumps(claim).encode())
 
     def _taken(self, found: dict[str, Any]) -> Mistake:
         return Mistake(
-            f"Another job is at work on run '{self._name}'{_said(found)}. Wait until it has ended; if it was killed, "
+            f"Another job is at work on run '{self._name}'{_holder(found)}. Wait until it has ended; if it was killed, "
             f"its claim ends {STALE / 60:.0f} minutes after it was last heard of."
         )
 
 
 @contextlib.contextmanager
-def leased(cache: Path, name: str) -> Iterator[None]:
-    """Holds the lease of a run, and has the mirror as the store is; for a cache that is a folder there is none."""
-    from core.remote.mirror_paths import run_of
-    from core.remote.mirror_switch import begin
-    from core.remote.mirrors import mirror_at
-
-    mirror = mirror_at(cache)
-    if mirror is None:
-        yield
-        return
-    lease = Lease(mirror, name)
-    mirror.held[name] = lease
-    try:
-        begin(mirror, name)
-        yield
-    finally:
-        del mirror.held[name]
-        for top in [top for top in mirror.written if run_of(top) == name]:
-            del mirror.written[top]
-        lease.release()
-        mirror.look_again(name)
-
-
-@contextlib.contextmanager
-def rank_leased(mirror: Mirror, name: str, rank: int) -> Iterator[None]:
+def rank_leased(mirror: Holder, name: str, rank: int) -> Iterator[None]:
     """Holds the lease of one rank, by which the others know that it lives."""
     lease = Lease(mirror, name, rank)
     try:
@@ -132,7 +111,7 @@ def rank_leased(mirror: Mirror, name: str, rank: int) -> Iterator[None]:
         lease.release()
 
 
-def outwait(mirror: Mirror, name: str, rank: int | None = None) -> None:
+def outwait(mirror: Holder, name: str, rank: int | None = None) -> None:
     """Waits until a claim of another machine has run out; not if its holder lives, which is seen when it renews it."""
     first = found = _read(mirror, _object(name, rank))
     while first is not None and found == first and first.get("mirror") != mirror.identity and _age(first) < STALE:
@@ -140,7 +119,7 @@ def outwait(mirror: Mirror, name: str, rank: int | None = None) -> None:
         found = _read(mirror, _object(name, rank))
 
 
-def is_held(mirror: Mirror, name: str, rank: int | None = None) -> bool:
+def is_held(mirror: Holder, name: str, rank: int | None = None) -> bool:
     found = _read(mirror, _object(name, rank))
     return found is not None and _age(found) < STALE
 
@@ -149,7 +128,7 @@ def _object(name: str, rank: int | None) -> str:
     return f".lease-{name}.json" if rank is None else f".rank{rank}-{name}.json"
 
 
-def _read(mirror: Mirror, name: str) -> dict[str, Any] | None:
+def _read(mirror: Holder, name: str) -> dict[str, Any] | None:
     data = mirror.store.get(name)
     try:
         found = json.loads(data) if data is not None else None
@@ -165,6 +144,6 @@ def _age(found: dict[str, Any]) -> float:
         return STALE
 
 
-def _said(found: dict[str, Any]) -> str:
+def _holder(found: dict[str, Any]) -> str:
     words = f"process {found.get('process')} on {found.get('host')}, since {found.get('since')} UTC" if found else ""
     return f": {''.join(letter for letter in words if letter.isprintable())[:300]}" if words else ""

@@ -17,10 +17,10 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 
+from core.cache_address import Address
 from core.errors import Mistake
-from core.remote.address import Address
-from core.remote.errors import told
-from core.runs.files import write_mistake
+from core.remote.errors import as_sentences
+from core.runs.files import sha256_of, write_mistake
 
 
 @dataclass(frozen=True)
@@ -67,14 +67,14 @@ class Store:
 
     @contextlib.contextmanager
     def _asking(self) -> Iterator[None]:
-        with self.watched(), told(self.address):
+        with self.watched(), as_sentences(self.address):
             yield
 
     @cached_property
     def _fs(self) -> Any:
         from pyarrow import fs
 
-        with told(self.address):
+        with as_sentences(self.address):
             if self.address.scheme == "gs":
                 return fs.GcsFileSystem(retry_time_limit=timedelta(seconds=self.patience.altogether))
             where = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
@@ -188,7 +188,7 @@ class Store:
         }
 
     def folders(self) -> list[str]:
-        """The names beside each other at the address; a bucket that is not there is told."""
+        """The names beside each other at the address; a missing bucket is an error."""
         from pyarrow import fs
 
         try:
@@ -229,8 +229,3 @@ class Store:
                 self._fs.delete_dir(self.address.path(name))
         except FileNotFoundError:
             pass
-
-
-def sha256_of(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

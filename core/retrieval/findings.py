@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from core.analysis.report import Row
 from core.model.shape import ModelShape
 from core.retrieval.tasks import TASKS
-from core.runs.results import read_analysis
-from core.runs.run import Run
+from core.runs.tables import Row
 
-_TOLD = ("retrieval", "pruned", "weights")
 _BYTES = 2
 """Of a float16."""
 
@@ -47,13 +44,6 @@ def weights_sentence(rows: Sequence[Row]) -> str:
     if learned["gained_high"] < 0:
         return f"Learned weights lose {gain} on queries that they were not learned from: keep uniform ones."
     return f"No gain of learned weights is shown on queries that they were not learned from: {gain}."
-
-
-def read_retrieval(run: Run) -> dict[str, list[Row]]:
-    """The tables that the report tells of; none where the run's heads have not been judged."""
-    if not run.manifest().is_done("retrieve"):
-        return {}
-    return {name: read_analysis(run, name).to_pylist() for name in _TOLD}
 
 
 def retrieval_json(tables: dict[str, list[Row]]) -> dict[int, Any]:

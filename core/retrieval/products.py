@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from core.cores import cores
+from core.machine import cores
 
 _BLOCK = 64
 """Documents at a time: what they need while they are multiplied stays in the processor's cache."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.maps.stratify import stratified
+from core.analysis.stratify import stratified
 from core.retrieval.head_index import HeadIndex
 from core.retrieval.judge import METRIC, PLACES, Asked
 from core.retrieval.ways import Seen

@@ -6,12 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from core.cores import cores
 from core.errors import Mistake
-from core.remote.listing import MANIFEST, found_in, is_kept_here, is_listed, local_entries
-from core.remote.mirror_paths import is_copy
-from core.remote.mirrors import mirror_at
-from core.remote.objects import sha256_of
+from core.machine import cores
+from core.runs.files import MANIFEST, is_listed, is_local, is_temporary, sha256_of
 from core.runs.manifest import Manifest, is_unchanged
 from core.runs.manifest_check import MOST_FILES
 from core.runs.run import Run
@@ -40,18 +37,14 @@ def checksums(run: Run, known: Mapping[str, str]) -> dict[str, str]:
 
     A file of another step keeps the checksum that this step gave it, so that damage is not written down as right.
     """
-    mirror = mirror_at(run.cache)
-    if mirror is None:
-        paths = _paths(run.folder)
+    stored = run.backend.stored_digests(run.folder)
+    if stored is None:
+        paths = [path.relative_to(run.folder).as_posix() for path in run.backend.files_in(run.folder)]
+        paths = [path for path in paths if _has_checksum(path)]
         found = {path: known[path] for path in paths if path in known}
         found |= _hashed(run, (path for path in paths if path not in known))
-    else:  # what was put there was hashed on the way
-        top = run.folder.name
-        before = local_entries(run.folder)
-        there = found_in(mirror.store, top, before, mirror.written.get(top, {}))
-        entries = {**(before if is_copy(top) else {}), **there}
-        summed = {path: entry.sha256 for path, entry in entries.items() if entry.sha256 and _has_checksum(path)}
-        found = {path: known.get(path, digest) for path, digest in summed.items()}
+    else:
+        found = {path: known.get(path, digest) for path, digest in stored.items() if _has_checksum(path)}
     if len(found) > MOST_FILES:  # the parts of tens of millions of documents; their pages have checksums of their own
         found = {path: digest for path, digest in found.items() if not path.startswith("heads/")}
     return dict(sorted(found.items()))
@@ -61,8 +54,8 @@ def expected(run: Run, manifest: Manifest) -> Mapping[str, str]:
     """What the files should be: as the manifest says, or else ``files.json`` of the object store."""
     if manifest.files:
         return manifest.files
-    entries = local_entries(run.folder) if mirror_at(run.cache) is not None else {}
-    return {path: entry.sha256 for path, entry in entries.items() if entry.sha256 and _has_checksum(path)}
+    listed = run.backend.listed_digests(run.folder)
+    return {path: digest for path, digest in listed.items() if _has_checksum(path)}
 
 
 def check_checksums(run: Run, manifest: Manifest) -> Iterator[tuple[Path, str]]:
@@ -116,13 +109,7 @@ def _hashed(run: Run, paths: Iterable[str]) -> dict[str, str]:
         return {path: digest for path, digest in zip(paths, pool.map(hashed, paths), strict=True) if digest}
 
 
-def _paths(folder: Path) -> list[str]:
-    found = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    return [path for path in found if _has_checksum(path)]
-
-
 def _has_checksum(path: str) -> bool:
     """Not the manifest, which has its own, nor what is there only while a step is at work."""
-    name = Path(path).name
-    unfinished = is_kept_here(path) or not is_listed(path) or ".writing" in name or name.startswith(".")
+    unfinished = is_local(path) or not is_listed(path) or is_temporary(path) or Path(path).name.startswith(".")
     return path != MANIFEST and not unfinished

@@ -1,25 +1,22 @@
-"""Writing so that a killed job leaves no half file, and a full disk is told in a sentence."""
+"""Files of a run: atomic writes, and which of them belong to the finished run."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
-import re
 import secrets
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePosixPath
 
 from core.errors import Mistake
+from core.runs.backend import backend_of
 
+MANIFEST, MADE_FROM, FILES = "manifest.json", "made-from.json", "files.json"
+"""``made-from.json`` is in a new version until it is published, ``files.json`` only in an object store."""
 _TEMPORARY = ".writing"
-_RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-
-
-def is_run_name(name: str) -> bool:
-    """Whether ``name`` is one plain folder name."""
-    return bool(_RUN_NAME.fullmatch(name)) and ".." not in name and not name.endswith(".")
 
 
 def is_inside(path: Path, folder: Path) -> bool:
@@ -39,19 +36,40 @@ def is_regular(path: Path) -> bool:
         return False
 
 
-def check_run_name(name: str) -> str:
-    """A run's name is one plain folder name: no separators, no leading dot, nothing that leaves the cache."""
-    if not is_run_name(name):
-        raise Mistake(
-            f"{name[:80]!r} cannot name a run. Use 1–64 letters, digits, dots, dashes and underscores, "
-            "beginning with a letter or digit."
-        )
-    return name
+def is_listed(path: str) -> bool:
+    """Whether a finished run has this file: not what is only there while it is being made."""
+    return not path.startswith("staging/") and path not in (FILES, MADE_FROM)
+
+
+def is_local(path: str) -> bool:
+    """Whether a file is this machine's alone: what a later step has staged for itself."""
+    folders = PurePosixPath(path).parts[:-1]
+    return any("staging" in folder for folder in folders) and folders[:1] != ("staging",)
+
+
+def is_temporary(path: str) -> bool:
+    """Whether a file is being written, or was when its job was killed."""
+    return _TEMPORARY in PurePosixPath(path).name
+
+
+def sha256_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path to write to, renamed to ``path`` once everything is on the disk."""
+    """A temporary path to write to, renamed to ``path`` once everything is on the disk, and in the object store."""
+    try:
+        with replacing_here(path, backend_of(path).upload) as temporary:
+            yield temporary
+    except OSError as error:
+        raise write_mistake(path, error) from error
+
+
+@contextlib.contextmanager
+def replacing_here(path: Path, upload: Callable[[Path, Path], None] | None = None) -> Iterator[Path]:
+    """The same on this machine alone; errors stay what they are."""
     # Processes on several machines may have the same number.
     temporary = path.with_name(f"{path.name}{_TEMPORARY}{os.getpid()}-{secrets.token_hex(4)}")
     try:
@@ -59,40 +77,23 @@ def replacing(path: Path) -> Iterator[Path]:
         yield temporary
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
-        _to_store(temporary, path)
+        if upload is not None:
+            upload(temporary, path)
         os.replace(temporary, path)
-    except OSError as error:
-        raise write_mistake(path, error) from error
     finally:
         temporary.unlink(missing_ok=True)
 
 
 def remove_file(path: Path) -> None:
     """A file that may be there, from a cache; and from the object store where the cache lies in one."""
-    _from_store(path)
+    backend_of(path).remove(path)
     path.unlink(missing_ok=True)
 
 
 def remove_folder(folder: Path) -> None:
     """The same for a folder with all that is in it."""
-    _from_store(folder)
+    backend_of(folder).remove(folder)
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def _to_store(temporary: Path, path: Path) -> None:
-    from core.remote.mirror_write import upload
-    from core.remote.mirrors import mirror_of
-
-    if (mirror := mirror_of(path)) is not None:
-        upload(mirror, temporary, path)
-
-
-def _from_store(path: Path) -> None:
-    from core.remote.mirror_write import remove
-    from core.remote.mirrors import mirror_of
-
-    if (mirror := mirror_of(path)) is not None:
-        remove(mirror, path)
 
 
 def remove_leftovers(folder: Path) -> None:

@@ -1,18 +1,25 @@
-"""One job at a time on a run: a file that the system locks, and frees when its holder ends, however it ends."""
+"""One job at a time on a run: a file that the system locks, and frees when its holder ends, however it ends.
+
+In the file is a line that says who holds it, for those who are refused. Files are opened without a buffer: what a full
+disk did not take would be written, and fail, once more at the end.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from io import FileIO
 from pathlib import Path
 from types import ModuleType
 
 from core.errors import Mistake
 from core.runs.files import write_mistake
-from core.runs.lock_note import said_by, sign, sign_off
+
+_LONGEST_NOTE = 300
 
 
 @contextlib.contextmanager
@@ -26,18 +33,18 @@ def locked(path: Path, run: str, shared: bool = False, mark: str = "") -> Iterat
         with _opened(path) as file:
             if not _is_taken(file, path, shared):
                 if not tries_left:
-                    raise Mistake(f"Another job is at work on run '{run}'{said_by(file)}. Wait until it has ended.")
+                    raise Mistake(f"Another job is at work on run '{run}'{_holder(file)}. Wait until it has ended.")
                 time.sleep(0.05)
                 continue
             if shared:  # who they are is not for one of them to say; nor is it a job that was killed
-                sign_off(file)
+                _write_note(file, "")
                 yield
                 return
-            sign(file, path, mark)
+            _sign(file, path, mark)
             try:
                 yield
             finally:
-                sign_off(file)
+                _write_note(file, "")
             return
 
 
@@ -97,3 +104,37 @@ def is_locked(path: Path) -> bool:
     except (OSError, Mistake):  # there is no such file, or nobody here could hold it
         return False
     return False
+
+
+def _sign(file: FileIO, path: Path, mark: str = "") -> None:
+    """Writes down host, process and start of the job that holds the lock, and its mark if it has one."""
+    try:
+        _write_note(
+            file,
+            f"process {os.getpid()} on {socket.gethostname()}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+            + (f" ({mark})" if mark else ""),
+        )
+    except OSError as error:  # the disk is full
+        raise write_mistake(path, error) from error
+
+
+def note_in(path: Path) -> str:
+    """What a lock's file says; nothing where its holder has removed it."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def _holder(file: FileIO) -> str:
+    """What the holder has written down, for the middle of a sentence; nothing where it has not come to that."""
+    file.seek(0)
+    text = file.read(_LONGEST_NOTE).decode("utf-8", "replace")
+    note = "".join(letter for letter in text if letter.isprintable()).strip()
+    return f": {note}" if note else ""
+
+
+def _write_note(file: FileIO, note: str) -> None:
+    file.seek(0)
+    file.truncate()
+    file.write(note.encode("utf-8", "replace"))

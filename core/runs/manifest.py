@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import Mistake
-from core.model.embedder import ModelInfo
 from core.model.shape import ModelShape
 from core.runs.files import replacing
 from core.runs.manifest_check import MOST_BYTES, problem
@@ -109,22 +108,6 @@ def is_unchanged(data: bytes) -> bool:
     if seal is None:
         return "sha256" not in json.loads(data)
     return hashlib.sha256(data[: seal.start()]).hexdigest().encode() == seal[1]
-
-
-def model_record(info: ModelInfo) -> dict[str, Any]:
-    """What the manifest keeps of a model."""
-    return {
-        "name": info.name,
-        "revision": info.revision,
-        **asdict(info.shape),
-        "layer": info.layers[-1],
-        "pooling": info.pooling,
-        "prompt": info.prompt,
-        "query_prompt": info.query_prompt,
-        "max_tokens": info.max_tokens,
-        "dtype": info.dtype,
-        "notes": list(info.notes),
-    }
 
 
 def read_manifest(path: Path, run: str) -> Manifest:

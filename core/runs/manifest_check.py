@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from core.model.pooling import POOLINGS
-from core.model.shape import ModelShape
+from core.model.shape import POOLINGS, ModelShape
 from core.runs.schema import DOCUMENTS, EXTRA_TYPES, VECTOR_TYPES
 
 MOST_BYTES = 16 * 2**20

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.analysis.similarity import own, unit
-from core.analysis.topics import original as original_topics
 from core.errors import Mistake
-from core.maps.place import Placer
+from core.runs.labels import LABEL_SOURCES, Labels, own
 from core.runs.manifest import Manifest
-from core.runs.parquet import read_columns, row_groups
-from core.runs.row_lookup import RowLookup
-from core.runs.run import Run, is_finite
-from core.runs.schema import ANALYSIS, LABELS, MAP, PREVIEW, maker_of, similarity_schema, topics_schema
+from core.runs.parquet import RowLookup, read_columns, row_groups
+from core.runs.parts import is_finite
+from core.runs.run import Run
+from core.runs.schema import ANALYSIS, LABELS, MAP, PREVIEW, maker_of, queries_schema, similarity_schema, topics_schema
 from core.runs.table_checks import Sizes, check_rows
+from core.runs.tables import Row, Tables
+from core.runs.vocabulary import MOST_QUERIES, TOPICS_SHA256
 
 MOST_TOPICS = 10_000
 
@@ -32,23 +33,6 @@ class Topics:
     vectors: dict[int, np.ndarray]
 
 
-def labels_of(names: Sequence[str | None], topics: Sequence[str]) -> np.ndarray:
-    """Topic names as indices into ``topics``; -1 for none, and for one that is not among them."""
-    index = {topic: number for number, topic in enumerate(topics)}
-    return np.array([index.get(name, -1) if name is not None else -1 for name in names], dtype=np.int64)
-
-
-def label_codes(names: pa.ChunkedArray, topics: Sequence[str]) -> np.ndarray:
-    """``labels_of`` of a column, however long it is."""
-    found = pc.index_in(names, value_set=pa.array(topics, pa.string()), skip_nulls=True)
-    return np.asarray(pc.fill_null(found, -1).to_numpy().astype(np.int64))
-
-
-def own_codes(names: pa.ChunkedArray) -> np.ndarray:
-    """The same where the topics are those that occur, in alphabetical order."""
-    return label_codes(names, sorted(names.drop_null().unique().to_pylist()))
-
-
 def read_topics(run: Run, original: bool = False) -> Topics:
     """The run's topics, or the study's 39 original ones as this run's model sees them."""
     path = run.original_topics_path if original else run.topics_path
@@ -60,7 +44,7 @@ def read_topics(run: Run, original: bool = False) -> Topics:
             f"{path.name} has {len(table):,} topics, and must have 1 to {MOST_TOPICS:,} different ones. Rebuild it "
             f"with '{_analyse(run)}'."
         )
-    if original and tuple(table["topic"].to_pylist()) != original_topics():
+    if original and hashlib.sha256("\n".join(table["topic"].to_pylist()).encode()).hexdigest() != TOPICS_SHA256:
         raise Mistake(f"{path.name} has other topics than FineWeb's 39. Rebuild it with '{_analyse(run)}'.")
     vectors = {stage: _matrix(table[f"stage_{stage}"].combine_chunks()) for stage in manifest.stages}
     if not all(map(is_finite, vectors.values())):
@@ -72,6 +56,20 @@ def read_labels(run: Run, source: str) -> pa.Table:
     """What one source of labels says about every document, in order of ``doc``."""
     remedy = f"python -m precompute label {run.name} --labels {source} --again"
     return read_columns(run.inside(run.labels_path(source)), LABELS, remedy, int(run.manifest().corpus["documents"]))
+
+
+def kept_sources(run: Run) -> list[str]:
+    """The sources whose labels the run has, in the order of LABEL_SOURCES."""
+    return [source for source in LABEL_SOURCES if run.has(run.labels_path(source))]
+
+
+def kept_labels(run: Run, source: str) -> Labels:
+    table = read_labels(run, source)
+    return Labels(source, table["topic"], table["reason"])
+
+
+def all_labels(run: Run) -> list[Labels]:
+    return [kept_labels(run, source) for source in kept_sources(run)]
 
 
 def read_similarity(run: Run, stage: int, topics: int) -> Iterator[np.ndarray]:
@@ -182,25 +180,86 @@ def similarity_lookup(run: Run, stage: int, topics: int) -> RowLookup:
     return RowLookup(path, schema, _analyse(run), int(manifest.corpus["documents"]))
 
 
-def read_placer(run: Run, stage: int, threads: int = 1) -> Placer:
-    """The map of a stage, ready to have new head vectors placed on it (see core/maps/place.py).
+@dataclass(frozen=True)
+class FittedMap:
+    """The points that a stage's map was fitted to: ``vectors[point, dim]`` and ``places[point, 2]``."""
 
-    With the metric 'cosine' the new vectors are to be normalised first, as the map's were.
-    """
-    require(run, run.manifest(), "project")
-    table, heads = read_map(run, stage), run.manifest().shape.heads
-    docs = run.vector_docs()
-    fitted = table["fitted"].to_numpy().reshape(-1, heads)[docs, 0]
-    normalised = run.manifest().steps["project"].options.get("metric") == "cosine"
+    vectors: np.ndarray
+    """With the metric 'cosine' normalised, as those of new points must be."""
+    places: np.ndarray
+
+
+def read_fitted_map(run: Run, stage: int) -> FittedMap:
+    """What ``core.maps.place.Placer`` places new head vectors by."""
+    manifest = run.manifest()
+    require(run, manifest, "project")
+    heads, docs = manifest.shape.heads, run.vector_docs()
+    fitted = read_map(run, stage)["fitted"].to_numpy().reshape(-1, heads)[docs, 0]
     parts, first = [], 0
     for part in run.finite_vectors(stage):
         rows = part[fitted[first : first + len(part)]].astype(np.float32)
         parts.append(rows.reshape(len(rows) * heads, -1))
         first += len(part)
     vectors = np.concatenate(parts)
-    places = np.stack([table["x"].to_numpy(), table["y"].to_numpy()], axis=1).reshape(-1, heads, 2)
-    places = places[docs[fitted]].reshape(-1, 2)
-    return Placer.of(unit(vectors) if normalised else vectors, places, threads)
+    if manifest.steps["project"].options.get("metric") == "cosine":
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        np.divide(vectors, norms, out=vectors, where=norms > 0)
+    return FittedMap(vectors, read_places(run, stage)[docs[fitted]].reshape(-1, 2))
+
+
+def read_tables(run: Run) -> Tables:
+    """Of a run that has been analysed; its maps too if there are some."""
+    manifest = run.manifest()
+    require(run, manifest, "analyse")
+    names = ["topic_match", "probe", "profiles", "redundancy", "groups", "control"]
+    if manifest.is_done("project"):
+        names.append("maps")
+    return Tables(manifest, {name: read_analysis(run, name).to_pylist() for name in names})
+
+
+def read_retrieval(run: Run) -> dict[str, list[Row]]:
+    """The tables of retrieval that a report is made from; none where the run's heads have not been judged."""
+    if not run.manifest().is_done("retrieve"):
+        return {}
+    return {name: read_analysis(run, name).to_pylist() for name in ("retrieval", "pruned", "weights")}
+
+
+@dataclass(frozen=True)
+class QuerySet:
+    """What was asked, ``[query]`` each."""
+
+    texts: tuple[str, ...]
+    relevant: tuple[tuple[int, ...], ...]
+    """Documents that should be found, at least one each."""
+    aspects: np.ndarray
+    vectors: dict[int, np.ndarray]
+    """By stage ``[query, head, dim]``."""
+
+
+def read_query_set(run: Run) -> QuerySet | None:
+    """None where the run was judged by its topics alone."""
+    manifest = run.manifest()
+    step = manifest.steps.get("retrieve")
+    count = int(step.counts.get("queries", 0)) if step is not None else 0
+    if not count:
+        return None
+    remedy = f"python -m precompute retrieve {run.name} --again"
+    shape = manifest.shape
+    schema = queries_schema({stage: shape.width(stage) for stage in manifest.stages})
+    if count > MOST_QUERIES:
+        raise Mistake(f"queries.parquet has more than {MOST_QUERIES:,} queries. Rebuild it with '{remedy}'.")
+    table = read_columns(run.inside(run.queries_path), schema, remedy, count)
+    relevant = tuple(tuple(docs) for docs in table["relevant"].to_pylist())
+    documents = int(manifest.corpus["documents"])
+    if not all(docs and all(doc is not None and 0 <= doc < documents for doc in docs) for docs in relevant):
+        raise Mistake(f"queries.parquet names documents that the run does not have. Rebuild it with '{remedy}'.")
+    vectors = {}
+    for stage in manifest.stages:
+        values = table[f"stage_{stage}"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        if not np.isfinite(values).all():
+            raise Mistake(f"queries.parquet holds a number that is not finite. Rebuild it with '{remedy}'.")
+        vectors[stage] = values.reshape(count, shape.heads, -1)
+    return QuerySet(tuple(table["text"].to_pylist()), relevant, table["aspects"].to_numpy(), vectors)
 
 
 def require(run: Run, manifest: Manifest, step: str) -> None:

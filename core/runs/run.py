@@ -1,4 +1,4 @@
-"""The cache folder: the runs in it, and the files of a run. In core/ only core.runs.draft touches it, too."""
+"""A cache and its runs: the files of a run, its documents and vectors, and the lock of the job that makes them."""
 
 from __future__ import annotations
 
@@ -15,43 +15,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.cache_address import check_run_name, is_run_name
 from core.errors import Mistake
+from core.model.shape import ModelShape
 from core.model.stages import check_head, check_stage, split_heads
-from core.remote.breaker import clock
-from core.remote.lease import leased
-from core.remote.mirror_write import remove as remove_from_store
-from core.remote.mirrors import mirror_at, mirror_of
-from core.runs.files import check_run_name, is_inside, is_regular, is_run_name, replacing, write_mistake
-from core.runs.int8 import Quantised, dequantised, quantise
-from core.runs.lock import is_locked, locked, turn
-from core.runs.lock_note import note_in
+from core.runs.backend import Backend, backend_at, trouble_at
+from core.runs.files import MANIFEST, is_inside, is_regular, write_mistake
+from core.runs.lock import is_locked, locked, note_in, turn
 from core.runs.manifest import Manifest, read_manifest
-from core.runs.parquet import read_columns
-from core.runs.row_lookup import RowLookup
-from core.runs.schema import DIGEST, INT8, documents_schema, heads_schema
-from core.settings import setting
+from core.runs.parquet import RowLookup, read_columns
+from core.runs.parts import digest_of, is_finite, read_part, write_part
+from core.runs.schema import documents_schema, heads_schema
 
 _PATIENCE = 20
 """Hundredths of a second in which a run that is being replaced must be back."""
 
 
-def default_cache() -> Path:
-    """HEADSCOPE_CACHE, or ``cache/`` of the project."""
-    cache: Path = setting("HEADSCOPE_CACHE")
-    return cache
-
-
 def run_names(cache: Path) -> list[str]:
     """The runs in a cache, finished or not, in alphabetical order."""
-    try:
-        if (mirror := mirror_at(cache)) is not None:
-            return [name for name in mirror.names() if Run(cache, name).exists()]
-        # With those that are being replaced this moment.
-        names = {path.name.removeprefix(".old-") for path in cache.iterdir()}
-    except OSError:  # there is no cache, or it has gone
-        return []
-    found = [name for name in names if is_run_name(name) and _lies_in(cache / name, cache)]
-    return sorted(name for name in found if Run(cache, name).exists())
+    names = backend_at(cache).names()
+    return [name for name in names if is_run_name(name) and _lies_in(cache / name, cache) and Run(cache, name).exists()]
 
 
 def open_run(cache: Path, name: str) -> Run:
@@ -82,14 +65,17 @@ class Run:
 
     def inside(self, path: Path) -> Path:
         """``path``, unless a symbolic link leads from it out of the cache; fetched, if the cache is a mirror."""
-        if (mirror := mirror_at(self.cache)) is not None:
-            mirror.fetch(path)
+        self.backend.fetch(path)
         if not is_inside(path, self.cache):
             raise Mistake(
                 f"{path.relative_to(self.folder)} of run '{self.name}' leads out of the cache folder by a symbolic "
                 "link. Put the file itself there."
             )
         return path
+
+    @property
+    def backend(self) -> Backend:
+        return backend_at(self.cache)
 
     @property
     def folder(self) -> Path:
@@ -101,8 +87,7 @@ class Run:
 
     def exists(self) -> bool:
         """Whether there is a run; where it is being replaced this moment, the new one is waited for."""
-        if (mirror := mirror_at(self.cache)) is not None:
-            mirror.fetch(self._manifest_path)
+        self.backend.fetch(self._manifest_path)
         for _ in range(_PATIENCE):
             if is_regular(self._manifest_path):
                 return True
@@ -113,7 +98,7 @@ class Run:
 
     @property
     def _manifest_path(self) -> Path:
-        return self.folder / "manifest.json"
+        return self.folder / MANIFEST
 
     def manifest(self) -> Manifest:
         self.exists()  # it may be on its way
@@ -153,15 +138,12 @@ class Run:
 
     def parts_in(self, folder: Path) -> list[Path]:
         """The parts in one of the run's folders, fetched or not, in order."""
-        if (mirror := mirror_at(self.cache)) is None:
-            return sorted(folder.glob("part-*.parquet"))
-        found = (self.folder / path for path in mirror.paths(self.folder.name))
+        found = self.backend.files_in(folder)
         return sorted(path for path in found if path.parent == folder and path.match("part-*.parquet"))
 
     def has(self, path: Path) -> bool:
         """Whether the run has this file, fetched or not."""
-        mirror = mirror_at(self.cache)
-        return path.is_file() if mirror is None else mirror.is_there(path)
+        return self.backend.has(path)
 
     def labels_path(self, source: str) -> Path:
         return self.folder / "labels" / f"{source}.parquet"
@@ -200,14 +182,7 @@ class Run:
 
     def bytes(self, under: str = "") -> int:
         """Of all the run's files, or of those of one folder."""
-        if (mirror := mirror_at(self.cache)) is not None:
-            inside = f"{under}/" if under else ""
-            return sum(size for path, size in mirror.paths(self.folder.name).items() if path.startswith(inside))
-        total = 0
-        for path in (self.folder / under).rglob("*"):
-            with contextlib.suppress(FileNotFoundError):  # a job at work renames and removes
-                total += path.stat().st_size if path.is_file() else 0
-        return total
+        return sum(self.backend.files_in(self.folder / under).values())
 
     def documents(self, columns: Sequence[str] | None = None) -> pa.Table:
         """The documents, in order of ``doc``; only the columns asked for are read."""
@@ -309,10 +284,20 @@ class Run:
             raise Mistake(f"The run '{self.name}' has no head vectors at stage {stage} yet. Run '{self.rebuild}'.")
         return np.concatenate(slices)
 
+    def to_float32(self, shape: ModelShape) -> None:
+        """Rewrites every float16 part, one at a time; may be interrupted and repeated."""
+        for stage in shape.stages:
+            narrow = heads_schema(shape.width(stage), "float16")
+            for path in self.parts(stage):
+                digest = digest_of(self.inside(path))
+                if digest is None or pq.read_schema(path).field("vector").type.value_type != pa.float16():
+                    continue
+                docs = pq.read_table(path, columns=["doc"])["doc"].to_numpy()
+                write_part(path, docs, read_part(path, narrow, self.rebuild), "float32", digest)
+
     def remove(self) -> None:
         """Removes all that is in the run's folder."""
-        if (mirror := mirror_at(self.cache)) is not None:
-            remove_from_store(mirror, self.folder)
+        self.backend.remove(self.folder)
         self._manifest_path.unlink(missing_ok=True)  # first: killed halfway, it is no finished run
         for path in self.folder.iterdir() if self.folder.is_dir() else ():
             if path.is_dir() and not path.is_symlink():
@@ -338,7 +323,7 @@ class Run:
     @contextlib.contextmanager
     def lock(self, shared: bool = False) -> Iterator[None]:
         """Only one job at a time works on a run, or several that share it."""
-        with locked(self._lock_path, self.name, shared), leased(self.cache, self.name):
+        with locked(self._lock_path, self.name, shared), self.backend.lease(self.name):
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
@@ -360,9 +345,8 @@ class Run:
 
     def is_locked(self) -> bool:
         """Whether a job is at work on this run right now."""
-        mirror = mirror_at(self.cache)
-        at_work = is_locked(self._lock_path) or any(map(is_locked, self._rank_paths()))
-        return at_work or (mirror is not None and mirror.is_leased(self.name))
+        here = is_locked(self._lock_path) or any(map(is_locked, self._rank_paths()))
+        return here or self.backend.is_leased(self.name)
 
     @contextlib.contextmanager
     def rank(self, number: int, mark: str) -> Iterator[None]:
@@ -397,81 +381,6 @@ def row_among(docs: np.ndarray, doc: int) -> int:
     """Where a document stands among others, ``docs`` in order; -1 where it is not among them."""
     row = int(np.searchsorted(docs, doc))
     return row if row < len(docs) and docs[row] == doc else -1
-
-
-def is_finite(vectors: np.ndarray) -> bool:
-    """Whether all numbers are; a float16's by its exponent, many times faster than NumPy looks at it."""
-    if vectors.dtype == np.float16:
-        return not ((np.ascontiguousarray(vectors).view(np.uint16) & 0x7C00) == 0x7C00).any()
-    return bool(np.isfinite(vectors).all())
-
-
-def trouble_at(cache: Path) -> str:
-    """Why the object store of a cache does not answer; '' where it does, or the cache is a folder."""
-    mirror = mirror_at(cache)
-    return mirror.trouble if mirror is not None else ""
-
-
-def fetched_by(cache: Path) -> str:
-    """When the object store of a cache last answered, as people read it; '' where it never has since the start."""
-    mirror = mirror_at(cache)
-    return clock(mirror.breaker.heard) if mirror is not None and mirror.breaker.heard > float("-inf") else ""
-
-
-def write_part(path: Path, docs: np.ndarray, vectors: np.ndarray, dtype: str, digest: str, heads: int = 1) -> None:
-    """One part of head vectors: ``docs[doc]`` and ``vectors[doc, width]``; as int8 each of ``heads`` has a scale."""
-    schema = heads_schema(vectors.shape[1], dtype, heads)
-    small = quantise(vectors, heads) if dtype == INT8 else None
-    lists = [np.ascontiguousarray(vectors, dtype=dtype)] if small is None else [small.values, small.scale]
-    columns = [pa.array(docs, pa.int32())]
-    for field, values in zip(list(schema)[1:], lists, strict=True):
-        columns.append(pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), type=field.type))
-    table = pa.Table.from_arrays(columns, schema=schema)
-    write_table(path, table, digest, compression="none")
-
-
-def write_table(path: Path, table: pa.Table, digest: str, compression: str = "zstd") -> None:
-    """A Parquet file with page checksums and the digest of what it was made from."""
-    # Parquet has no integers below four bytes, but an int8's number in a dictionary of 255 takes one.
-    lists = [field for field in table.schema if pa.types.is_fixed_size_list(field.type)]
-    small = [f"{field.name}.list.element" for field in lists if field.type.value_type == pa.int8()]
-    with replacing(path) as temporary:
-        pq.write_table(
-            table.replace_schema_metadata({DIGEST: digest}),
-            temporary,
-            compression=compression,
-            use_dictionary=compression != "none" or small,
-            write_page_checksum=True,
-        )
-
-
-def read_part(path: Path, schema: pa.Schema, rebuild: str, rows: int | None = None) -> np.ndarray:
-    """The vectors of one part, ``[doc, width]``; ``rows`` is how many it must have, if that is known.
-
-    As stored, but int8 is float16 again, or float32 where that does not hold it.
-    """
-    table = read_columns(path, schema, rebuild, rows, schema.names[1:])
-    lists = [column.combine_chunks() for column in table.columns]
-    arrays = [one.flatten().to_numpy(zero_copy_only=False).reshape(len(one), one.type.list_size) for one in lists]
-    return arrays[0] if len(arrays) == 1 else dequantised(Quantised(*arrays))
-
-
-def digest_of(path: Path) -> str | None:
-    """What a Parquet file says it was made from; None where there is no whole file."""
-    found = footer_of(path)
-    metadata = found.metadata or {} if found is not None else {}
-    return metadata[DIGEST].decode("utf-8", "replace") if DIGEST in metadata else None
-
-
-def footer_of(path: Path) -> pq.FileMetaData | None:
-    """A Parquet file's metadata, wherever it is; None where there is no whole file."""
-    mirror = mirror_of(path)
-    if mirror is not None and not mirror.is_here(path):
-        return mirror.footer(path)
-    try:
-        return pq.read_metadata(path)
-    except (OSError, pa.ArrowException):
-        return None
 
 
 def _lies_in(folder: Path, cache: Path) -> bool:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.analysis.attention_measures import ENDS, MEASURES
 from core.errors import Mistake
+from core.runs.vocabulary import ATTENTION_ENDS, ATTENTION_MEASURES
 
 SCHEMA_VERSION = 1
 DIGEST = b"headscope.digest"
@@ -86,7 +86,7 @@ def documents_schema(extra: Mapping[str, str]) -> pa.Schema:
 def heads_schema(width: int, dtype: str, heads: int = 1) -> pa.Schema:
     """Of a part of head vectors: ``width`` numbers a document, the heads side by side, not normalised.
 
-    As int8 each of the ``heads`` has a scale, too: what a step of its numbers is worth (see core/runs/int8.py).
+    As int8 each of the ``heads`` has a scale, too: what a step of its numbers is worth (core/runs/number_formats.py).
     """
     # The list's values are nullable because Parquet readers give them back so; none is ever null (core/runs/verify.py).
     fields = [pa.field("doc", pa.int32(), nullable=False), _vector("vector", width, VECTOR_TYPES[dtype])]
@@ -384,7 +384,7 @@ ANALYSIS: dict[str, pa.Schema] = {
         [
             _LAYER,
             _HEAD,
-            *_figures(*(measure + end for measure in MEASURES for end in ENDS)),
+            *_figures(*(measure + end for measure in ATTENTION_MEASURES for end in ATTENTION_ENDS)),
             pa.field("type", pa.string(), nullable=False),
             pa.field("types", pa.list_(pa.string())),
             pa.field("because", pa.string(), nullable=False),

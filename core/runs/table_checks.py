@@ -9,20 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.analysis.attention_measures import OFFSETS
-from core.analysis.attention_types import TYPES
-from core.analysis.layer_measures import CURVES, MEASURES, SIDES, TO_READ
-from core.analysis.probe import SPLITS
-from core.analysis.similarity import POOLINGS
-from core.analysis.topic_match import WITHIN
 from core.errors import Mistake
-from core.model.slices import HEADS, RANDOM
-from core.retrieval.metrics import METRICS
-from core.retrieval.pruning import CLAIMS
-from core.retrieval.queries import MOST
-from core.retrieval.study import CHANCE, KINDS, ORDERS
-from core.retrieval.tasks import TASKS
-from core.retrieval.ways import DEPTH, WAYS
+from core.model.stages import SLICINGS
+from core.runs import vocabulary as known
 from core.runs.manifest import Manifest
 
 
@@ -64,7 +53,7 @@ class Layout:
     each: Callable[[Sizes], int]
     exact: bool = True
     may_lack: Callable[[Sizes], bool] = lambda sizes: False
-    known: tuple[str, ...] = ()
+    never_null: tuple[str, ...] = ()
     """Figures that are never missing."""
     per: str = "stage"
     """The first key, a row of PER: whose every value has ``each(sizes)`` rows."""
@@ -76,68 +65,82 @@ PER: dict[str, Callable[[Sizes], tuple[int, ...]]] = {
 }
 
 _INTERVAL = ("low", "high", "chance")
-_WAYS = (*WAYS, CHANCE)
+_WAYS = (*known.WAYS, known.CHANCE)
 LAYOUTS: dict[str, Layout] = {
     "topic_match": Layout(
         ("slicing", "method", "head", "within"),
-        lambda sizes: 2 * (1 + sizes.heads + len(POOLINGS)) * len(WITHIN),
+        lambda sizes: 2 * (1 + sizes.heads + len(known.HEAD_POOLINGS)) * len(known.WITHIN),
         may_lack=lambda sizes: not sizes.labelled,
-        known=("rate", *_INTERVAL, "majority"),
+        never_null=("rate", *_INTERVAL, "majority"),
     ),
     "mismatches": Layout(("doc",), lambda sizes: sizes.documents, exact=False),
     "probe": Layout(
         ("slicing", "split", "head"),
-        lambda sizes: 2 * len(SPLITS) * (1 + sizes.heads),
+        lambda sizes: 2 * len(known.SPLITS) * (1 + sizes.heads),
         may_lack=lambda sizes: True,
-        known=("value", *_INTERVAL),
+        never_null=("value", *_INTERVAL),
     ),
     "confusion": Layout(
         ("slicing", "split", "head", "predicted"),
-        lambda sizes: 2 * len(SPLITS) * sizes.heads**2,
+        lambda sizes: 2 * len(known.SPLITS) * sizes.heads**2,
         may_lack=lambda sizes: True,
     ),
     "profiles": Layout(("slicing", "head"), lambda sizes: 2 * (1 + sizes.heads)),
     "redundancy": Layout(("head", "other"), lambda sizes: sizes.heads**2),
-    "groups": Layout((), lambda sizes: 1, exact=False, known=("within", "between", "p")),
+    "groups": Layout((), lambda sizes: 1, exact=False, never_null=("within", "between", "p")),
     "control": Layout(("measure",), lambda sizes: 50, exact=False),
-    "topic_similarity": Layout(("topic", "other"), lambda sizes: sizes.topics**2, known=("cosine",)),
+    "topic_similarity": Layout(("topic", "other"), lambda sizes: sizes.topics**2, never_null=("cosine",)),
     "attention": Layout(("head",), lambda sizes: sizes.heads, per="layer"),
-    "attention_patterns": Layout(("head", "offset"), lambda sizes: sizes.heads * len(OFFSETS), per="layer"),
-    "maps": Layout(("head",), lambda sizes: 1 + sizes.heads, exact=False, known=("kl", "kept", "kept_by_chance")),
+    "attention_patterns": Layout(("head", "offset"), lambda sizes: sizes.heads * (2 * known.FARTHEST + 1), per="layer"),
+    "maps": Layout(("head",), lambda sizes: 1 + sizes.heads, exact=False, never_null=("kl", "kept", "kept_by_chance")),
     "retrieval": Layout(
         ("task", "way", "metric", "k"),
-        lambda sizes: len(TASKS) * len(_WAYS) * len(METRICS) * DEPTH,
+        lambda sizes: len(known.TASKS) * len(_WAYS) * len(known.METRICS) * known.DEPTH,
         exact=False,
     ),
-    "retrieval_by_query": Layout(("task", "way", "query"), lambda sizes: len(TASKS) * len(_WAYS) * MOST, exact=False),
+    "retrieval_by_query": Layout(
+        ("task", "way", "query"), lambda sizes: len(known.TASKS) * len(_WAYS) * known.MOST_QUERIES, exact=False
+    ),
     "importance": Layout(
         ("task", "way", "head"),
-        lambda sizes: len(TASKS) * len(WAYS) * sizes.heads,
+        lambda sizes: len(known.TASKS) * len(known.WAYS) * sizes.heads,
         exact=False,
-        known=("lost", "lost_low", "lost_high", "alone", "alone_low", "alone_high", "activation", "score"),
+        never_null=("lost", "lost_low", "lost_high", "alone", "alone_low", "alone_high", "activation", "score"),
     ),
     "pruning": Layout(
         ("task", "way", "order", "heads"),
-        lambda sizes: len(TASKS) * len(WAYS) * len(ORDERS) * sizes.heads,
+        lambda sizes: len(known.TASKS) * len(known.WAYS) * len(known.ORDERS) * sizes.heads,
         exact=False,
-        known=("value", "low", "high"),
+        never_null=("value", "low", "high"),
     ),
-    "pruned": Layout(("task", "way"), lambda sizes: len(TASKS) * len(WAYS), exact=False, known=("value", "all")),
-    "weights": Layout(("task", "kind"), lambda sizes: len(TASKS) * len(KINDS), exact=False, known=("value", "gained")),
+    "pruned": Layout(
+        ("task", "way"), lambda sizes: len(known.TASKS) * len(known.WAYS), exact=False, never_null=("value", "all")
+    ),
+    "weights": Layout(
+        ("task", "kind"),
+        lambda sizes: len(known.TASKS) * len(known.WEIGHT_KINDS),
+        exact=False,
+        never_null=("value", "gained"),
+    ),
     "head_weights": Layout(
-        ("task", "kind", "head"), lambda sizes: len(TASKS) * len(KINDS) * sizes.heads, exact=False, known=("weight",)
+        ("task", "kind", "head"),
+        lambda sizes: len(known.TASKS) * len(known.WEIGHT_KINDS) * sizes.heads,
+        exact=False,
+        never_null=("weight",),
     ),
-    "layers": Layout(("layer", "head", "measure"), lambda sizes: _cells(sizes) * len(MEASURES)),
-    "layer_curves": Layout(("layer", "measure", "series"), lambda sizes: sizes.layers * len(CURVES)),
+    "layers": Layout(("layer", "head", "measure"), lambda sizes: _cells(sizes) * len(known.LAYER_CURVES)),
+    "layer_curves": Layout(
+        ("layer", "measure", "series"), lambda sizes: sizes.layers * sum(map(len, known.LAYER_CURVES.values()))
+    ),
     "layer_profiles": Layout(("layer", "head"), lambda sizes: _cells(sizes), may_lack=lambda sizes: not sizes.labelled),
     "layer_topics": Layout(
-        ("layer", "head", "topic"), lambda sizes: _cells(sizes) * sizes.topics, exact=False, known=("gap",)
+        ("layer", "head", "topic"), lambda sizes: _cells(sizes) * sizes.topics, exact=False, never_null=("gap",)
     ),
     "layer_documents": Layout(
         ("layer", "head", "side", "place"),
-        lambda sizes: _cells(sizes) * len(SIDES) * TO_READ,
+        lambda sizes: _cells(sizes) * len(known.SIDES) * known.TO_READ,
         exact=False,
-        known=("similarity",),
+        never_null=("similarity",),
     ),
 }
 """The same names as core.runs.schema.ANALYSIS."""
@@ -146,21 +149,24 @@ _FIRST_HEAD = dict.fromkeys(
     ("confusion", "redundancy", "importance", "head_weights", "attention", "attention_patterns"), 1
 )
 """The least ``head``, where it is not 0, the full embedding or all heads together."""
-_TEXTS = {"slicing": (HEADS, RANDOM), "split": SPLITS, "type": TYPES}
-_METHODS = ("full", "head", *POOLINGS)
+_TEXTS = {"slicing": SLICINGS, "split": known.SPLITS, "type": known.ATTENTION_TYPES}
+_METHODS = ("full", "head", *known.HEAD_POOLINGS)
 _RETRIEVAL = {
-    "task": tuple(TASKS),
+    "task": known.TASKS,
     "way": _WAYS,
-    "metric": tuple(METRICS),
-    "order": ORDERS,
-    "kind": KINDS,
-    "claim": CLAIMS,
+    "metric": known.METRICS,
+    "order": known.ORDERS,
+    "kind": known.WEIGHT_KINDS,
+    "claim": known.CLAIMS,
 }
 _OWN_TEXTS: dict[str, dict[str, tuple[object, ...]]] = {
-    "topic_match": {"within": WITHIN, "method": _METHODS},
-    "layers": {"measure": tuple(MEASURES)},
-    "layer_curves": {"measure": tuple(MEASURES), "series": tuple({series for _, series in CURVES})},
-    "layer_documents": {"side": SIDES},
+    "topic_match": {"within": known.WITHIN, "method": _METHODS},
+    "layers": {"measure": tuple(known.LAYER_CURVES)},
+    "layer_curves": {
+        "measure": tuple(known.LAYER_CURVES),
+        "series": tuple({series for curves in known.LAYER_CURVES.values() for series in curves}),
+    },
+    "layer_documents": {"side": known.SIDES},
 }
 """By table: the values that a column of it may have."""
 
@@ -200,12 +206,12 @@ def _wrong_values(name: str, layout: Layout, table: pa.Table, sizes: Sizes) -> s
         "samples": (0, 2**31),
         "heads": (1, sizes.heads),
         "goes": (1, sizes.heads),
-        "k": (1, DEPTH),
-        "query": (0, MOST - 1),
+        "k": (1, known.DEPTH),
+        "query": (0, known.MOST_QUERIES - 1),
         "aspects": (1, 2**15),
         "layer": (1, sizes.layers),
-        "place": (1, TO_READ),
-        "offset": (int(OFFSETS[0]), int(OFFSETS[-1])),
+        "place": (1, known.TO_READ),
+        "offset": (-known.FARTHEST, known.FARTHEST),
     }
     by_size = {key: values(sizes) for key, values in PER.items()}
     allowed = {**by_size, **_TEXTS, **_RETRIEVAL, **_OWN_TEXTS.get(name, {})}
@@ -223,5 +229,5 @@ def _wrong_values(name: str, layout: Layout, table: pa.Table, sizes: Sizes) -> s
             values = pc.list_flatten(values)
         if pa.types.is_floating(values.type) and np.isinf(values.to_numpy()).any():
             return f"has a number in '{column}' that is not finite"
-    missing = next((column for column in layout.known if table[column].null_count), None)
+    missing = next((column for column in layout.never_null if table[column].null_count), None)
     return f"lacks figures in '{missing}'" if missing else ""

@@ -11,18 +11,23 @@ import re
 import sqlite3
 import time
 import urllib.parse
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from core.errors import Mistake
-from core.runs.files import replacing
 from core.search.beginnings import SHORTEST_BEGINNING, Branch, branches, pieces
 
 MOST_FOUND = 20_000
 """Documents that one search gives; of a word that most documents have nobody reads all."""
+MOST_SCANNED = 20_000
+"""Documents that are looked through where a run has no index: more would keep a reader waiting."""
+_AT_ONCE = 1_000
 _TOKENS = "tokenize='unicode61 remove_diacritics 2'"
 _TABLE = f"CREATE VIRTUAL TABLE words USING fts5(title, text, content='', columnsize=0, {_TOKENS})"
 _BRANCHES = (
@@ -56,36 +61,35 @@ def spaced(text: str) -> str:
 
 
 def build(path: Path, documents: Iterable[tuple[int, str, str]], digest: str) -> int:
-    """Writes the index of ``(doc, title, text)``; returns how many there were."""
+    """Writes the index of ``(doc, title, text)`` to a new file; returns how many there were."""
     count = 0
-    with replacing(path) as temporary:
-        try:
-            with contextlib.closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
-                # Nothing to be rolled back to: a file that is not finished is thrown away.
-                for pragma in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-65536", "page_size=8192"):
-                    connection.execute(f"PRAGMA {pragma}")
-                connection.execute(_TABLE)
-                connection.execute(_MADE_FROM)
-                connection.execute("BEGIN")
+    try:
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            # Nothing to be rolled back to: a file that is not finished is thrown away.
+            for pragma in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-65536", "page_size=8192"):
+                connection.execute(f"PRAGMA {pragma}")
+            connection.execute(_TABLE)
+            connection.execute(_MADE_FROM)
+            connection.execute("BEGIN")
 
-                def rows() -> Iterator[tuple[int, str, str]]:
-                    nonlocal count
-                    for doc, title, text in documents:
-                        count += 1
-                        yield doc, spaced(title), spaced(text)
+            def rows() -> Iterator[tuple[int, str, str]]:
+                nonlocal count
+                for doc, title, text in documents:
+                    count += 1
+                    yield doc, spaced(title), spaced(text)
 
-                connection.executemany("INSERT INTO words(rowid, title, text) VALUES (?, ?, ?)", rows())
-                connection.execute("INSERT INTO words(words) VALUES ('optimize')")
-                _write_branches(connection)
-                connection.execute("INSERT INTO made_from VALUES (?, ?)", (digest, count))
-                connection.execute("COMMIT")
-        except sqlite3.OperationalError as error:
-            if "full" in str(error) or "disk I/O" in str(error):
-                raise Mistake(
-                    f"There is no room to write {path.name}. Free some space and start the same command again: what "
-                    "is finished is kept."
-                ) from error
-            raise
+            connection.executemany("INSERT INTO words(rowid, title, text) VALUES (?, ?, ?)", rows())
+            connection.execute("INSERT INTO words(words) VALUES ('optimize')")
+            _write_branches(connection)
+            connection.execute("INSERT INTO made_from VALUES (?, ?)", (digest, count))
+            connection.execute("COMMIT")
+    except sqlite3.OperationalError as error:
+        if "full" in str(error) or "disk I/O" in str(error):
+            raise Mistake(
+                "There is no room to write the search index. Free some space and start the same command again: what "
+                "is finished is kept."
+            ) from error
+        raise
     return count
 
 
@@ -195,3 +199,25 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
         if any(tables.pop(name, "") != sql for name, sql in ours.items()) or set(tables) != _PARTS:
             raise ValueError("other tables than ours")
         yield connection
+
+
+class Documents(Protocol):
+    """Rows of documents.parquet, as core.runs.parquet.RowLookup reads them."""
+
+    def __len__(self) -> int: ...
+
+    def rows(self, numbers: np.ndarray, columns: Sequence[str]) -> pa.Table: ...
+
+
+def scan(documents: Documents, words: str, most: int = MOST_SCANNED) -> Found:
+    """Those whose title or text has all of the ``words``, wherever in them; of the first ``most`` documents."""
+    count, found = min(len(documents), most), []
+    for first in range(0, count, _AT_ONCE):
+        rows = documents.rows(np.arange(first, min(first + _AT_ONCE, count)), ["title", "text"])
+        hit = np.ones(len(rows), dtype=bool)
+        for word in words.split():
+            either = [pc.match_substring(rows[column], word, ignore_case=True) for column in ("title", "text")]
+            hit &= pc.or_(*either).to_numpy(zero_copy_only=False)
+        found.append(first + np.flatnonzero(hit))
+    docs = np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+    return Found(docs[:MOST_FOUND], searched=count if count < len(documents) else None)

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from core.errors import Mistake
+from core.uploads.uploaded import Uploaded
 
 _MARKS: tuple[tuple[bytes, str], ...] = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -100,3 +101,8 @@ def _checked(name: str, text: str) -> str:
 
 def _no_text(name: str) -> Mistake:
     return Mistake(f"{name} is no text: its bytes are those of another kind of file. Choose a text file.")
+
+
+def read_text(name: str, data: bytes) -> list[Uploaded]:
+    found = decode(name, data)
+    return [Uploaded(name, found.text, found.notes)]

@@ -13,7 +13,7 @@ MAX_PAGES = 500
 SECONDS = 20.0
 """What is not read by then is left out, and said."""
 _ENOUGH = 1_000_000
-"""Characters; no more are kept (see core/uploads/clean.py)."""
+"""Characters; no more are kept (see core/uploads/uploaded.py)."""
 
 
 class _Late(Exception):

@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import PurePath
 
 from core.errors import Mistake, listed
-from core.uploads.apart import apart, unwatched
-from core.uploads.clean import cleaned
+from core.uploads.apart import Watch, apart, unwatched
+from core.uploads.encoding import read_text
 from core.uploads.pdf import read_pdf
-from core.uploads.plain import read_text
 from core.uploads.records import read_json
-from core.uploads.turns import Watch
-from core.uploads.uploaded import Read, Uploaded, shown
+from core.uploads.uploaded import Read, Uploaded, cleaned, shown
 from core.uploads.web import read_html
 from core.uploads.word import read_docx
 

@@ -9,9 +9,9 @@ import streamlit as st
 
 from core.analysis.attention_measures import OFFSETS
 from core.analysis.attention_types import Evidence, because
-from core.analysis.report import Row
 from core.runs.results import read_analysis
 from core.runs.run import Run
+from core.runs.tables import Row
 from pages.shared.data import RunState
 from pages.shared.steady import ATTENTION, steady
 from pages.shared.text import plain

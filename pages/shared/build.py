@@ -10,7 +10,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from core.remote.mirrors import shown
+from core.runs.backend import backend_at
 from pages.shared.log import Clock, event
 from pages.shared.metrics import count
 from pages.shared.visit import note
@@ -26,7 +26,17 @@ class Build:
         self.sentence = "Starting …"
         self.problem = ""
         self._clock = Clock()
-        command = [sys.executable, "-m", "precompute", "all", "demo", "--cache", shown(cache), "--progress", "json"]
+        command = [
+            sys.executable,
+            "-m",
+            "precompute",
+            "all",
+            "demo",
+            "--cache",
+            backend_at(cache).place,
+            "--progress",
+            "json",
+        ]
         self._process = subprocess.Popen(
             command,
             cwd=PROJECT,

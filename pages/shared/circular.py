@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.analysis.labels import CIRCULAR_NOTE
-from core.analysis.report import Tables
+from core.runs.labels import CIRCULAR_NOTE
+from core.runs.tables import Tables
 from pages.shared.glossary import why
 from pages.shared.text import plain
 

@@ -13,7 +13,7 @@ from core.maps.place import Placer
 from core.retrieval.head_index import HeadIndex
 from core.retrieval.pairs import usual_pairs
 from core.retrieval.votes import Say
-from core.runs.results import read_placer, read_similarity, read_topics
+from core.runs.results import read_fitted_map, read_similarity, read_topics
 from core.runs.run import Run
 from pages.shared.data import RunState, head_index
 from pages.shared.steady import FIGURES, steady
@@ -93,4 +93,5 @@ def _pairs(run: Run, version: str, stage: int, _index: HeadIndex) -> Ranks | Non
 @st.cache_resource(max_entries=3, show_spinner="Reading the map …")
 @steady(*FIGURES)
 def _placer(run: Run, version: str, stage: int) -> Placer:
-    return read_placer(run, stage)
+    fitted = read_fitted_map(run, stage)
+    return Placer.of(fitted.vectors, fitted.places)

@@ -12,30 +12,32 @@ import numpy as np
 import pyarrow as pa
 import streamlit as st
 
-from core.analysis.labels import Compared, Labels, compare, kept_labels, kept_sources
+from core.analysis.agreement import Compared, compare
 from core.analysis.merging import topic_similarity
-from core.analysis.report import Tables, read_tables
 from core.errors import Mistake
 from core.model.stages import split_heads
-from core.remote.mirrors import for_readers
+from core.remote.mirror import default_cache, for_readers
 from core.retrieval.head_index import HeadIndex
 from core.retrieval.nearest import Neighbours, nearest_by
+from core.runs.labels import Labels, label_codes
 from core.runs.manifest import Manifest
+from core.runs.parquet import RowLookup
 from core.runs.results import (
     Preview,
     Topics,
-    label_codes,
+    kept_labels,
+    kept_sources,
     map_lookup,
     read_analysis,
     read_own_similarity,
     read_preview,
+    read_tables,
     read_topics,
     similarity_lookup,
 )
-from core.runs.row_lookup import RowLookup
-from core.runs.run import Run, default_cache, open_run, row_among, run_names
-from core.search.index import Found, find
-from core.search.scan import scan
+from core.runs.run import Run, open_run, row_among, run_names
+from core.runs.tables import Tables
+from core.search.index import Found, find, scan
 from pages.shared.steady import ATTENTION, DOCUMENTS, FIGURES, RETRIEVAL, SEARCH, VECTORS, steady, version_of
 
 MOST_VECTORS = 2 * 2**30

@@ -15,7 +15,7 @@ import numpy as np
 import streamlit as st
 
 from core.errors import Mistake
-from core.model.attended import Attended, Matrix
+from core.model.attention import Attended, Matrix
 from core.model.chunks import Chunk, Reach, chunks, reach
 from core.model.stages import split_heads
 from core.runs.manifest import Manifest
@@ -72,7 +72,7 @@ class Office:
             from core.model.same_model import Whereabouts, run_model
 
             ticket.check(f"Loading the model {record['name']} …")
-            found = run_model(manifest, Whereabouts(device=setting("HEADSCOPE_DEVICE"), fetch=False))
+            found = run_model(manifest.model, Whereabouts(device=setting("HEADSCOPE_DEVICE"), fetch=False))
             while len(self.models) >= _MOST_MODELS:
                 del self.models[next(iter(self.models))]
             self.models[key] = found

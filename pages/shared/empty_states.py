@@ -9,10 +9,12 @@ import streamlit as st
 
 from core.errors import Mistake
 from core.model.stages import STAGES
+from core.remote.mirror import is_read_only
+from core.runs.backend import trouble_at
 from core.runs.describe import brings_stages, left_out, sampled, stages_said
 from core.runs.manifest import Manifest
-from core.runs.run import Run, trouble_at
-from core.settings import is_read_only, read_settings
+from core.runs.run import Run
+from core.settings import read_settings
 from pages.shared.build import current_build, start_build
 from pages.shared.data import RunState, cache_folder
 from pages.shared.problem import show_problem

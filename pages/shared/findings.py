@@ -5,8 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from core.analysis.findings import Finding, findings
-from core.analysis.report import Tables, topic_merges
+from core.analysis.report import topic_merges
+from core.runs.results import read_topics
 from core.runs.run import Run
+from core.runs.tables import Tables
 from pages.shared.data import RunState, tables
 from pages.shared.steady import FIGURES, steady
 from pages.shared.text import plain, safe, shortened
@@ -56,7 +58,10 @@ def said(state: RunState, *about: str, stage: int | None = None) -> None:
 @steady(*FIGURES)
 def _found(run: Run, version: str, _tables: Tables, merged_at: int | None = None) -> list[Finding]:
     """What the figures say; with a stage, of its merged topics too. Sentences stay as they are until figures change."""
-    return findings(_tables, None if merged_at is None else topic_merges(run, merged_at))
+    return findings(
+        _tables,
+        None if merged_at is None else topic_merges(read_topics(run, original=True).vectors[merged_at], merged_at),
+    )
 
 
 def sentences(chosen: list[Finding]) -> None:

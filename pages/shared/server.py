@@ -16,9 +16,10 @@ from streamlit import config, runtime
 
 from core import VERSION
 from core.errors import Mistake
-from core.remote.mirrors import for_readers, shown
-from core.runs.run import default_cache, run_names
-from core.settings import Settings, is_read_only, read_settings, unknown_settings
+from core.remote.mirror import default_cache, for_readers, is_read_only
+from core.runs.backend import backend_at
+from core.runs.run import run_names
+from core.settings import Settings, read_settings, unknown_settings
 from pages.shared.access import find_gate
 from pages.shared.build import stop_builds
 from pages.shared.embedding import office
@@ -80,11 +81,12 @@ def announce() -> None:
     try:
         settings = read_settings()
         gate = find_gate(settings)
+        cache = for_readers(default_cache())
     except Mistake as mistake:
         for sentence in mistake.sentences:
             event("closed", sentence=sentence)
         return
-    names = run_names(for_readers(settings.cache))
+    names = run_names(cache)
     event("start", **_shown(settings), runs=len(names), auth="off" if gate.is_open else "on")
     if gate.is_open:
         event("open", sentence="Nobody has to sign in: there is no [auth] in Streamlit's secrets.")
@@ -109,7 +111,7 @@ def _is_set_up() -> bool:
 def _shown(settings: Settings) -> dict[str, str | int | bool]:
     return {
         "version": VERSION,
-        "cache": shown(settings.cache),
+        "cache": backend_at(default_cache()).place,
         "domains": len(settings.allowed_domains),
         "read_only": is_read_only(settings),
         "device": settings.device or "auto",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from core.model.presets import PRESETS
-from core.runs.draft import is_being_renewed
-from core.runs.run import fetched_by, trouble_at
+from core.runs.backend import fetched_by, trouble_at
+from core.runs.replace import is_being_renewed
 from core.settings import setting
 from pages.shared.components.copy_link import copy_link
 from pages.shared.data import RunState, cache_folder, runs

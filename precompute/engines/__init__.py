@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from core.remote.mirrors import mirror_at
+from core.remote.mirror import mirror_at
 from precompute.engines import led, local, on_ray, ranks
 from precompute.engines.task import Engine, Hands, Task
 

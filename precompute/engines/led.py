@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterator
 from core.errors import Mistake
 from core.model.locate import ModelFiles
 from core.remote.lease import STALE, is_held, outwait, rank_leased
-from core.remote.mirror import Mirror
-from core.remote.mirrors import mirror_at
+from core.remote.mirror import Mirror, mirror_at
 from core.runs.manifest import Manifest
 from core.runs.run import Run
 from precompute.engines.place import Place, place_of

@@ -6,8 +6,8 @@ import selectors
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
 
-from core.cores import cores
 from core.errors import Mistake
+from core.machine import cores
 from precompute.engines.crew import Dead, Word, make_parts
 from precompute.engines.task import Task
 from precompute.job.child import Child

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from core.errors import Mistake
 from core.runs.files import replacing
-from core.runs.row_lookup import GROUP_ROWS
+from core.runs.parquet import GROUP_ROWS
 from core.runs.run import Run
 from core.runs.schema import DIGEST, documents_schema
 from precompute.steps.embed.staging import documents_path, read_done

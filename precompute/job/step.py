@@ -17,7 +17,8 @@ from core.runs.checksums import begun, checksums
 from core.runs.describe import sampled
 from core.runs.files import remove_leftovers
 from core.runs.manifest import Manifest, Step
-from core.runs.run import Run, write_table
+from core.runs.parts import write_table
+from core.runs.run import Run
 
 Rows = dict[str, Any]
 """A table's columns: lists while its rows are being collected one by one, or arrays."""

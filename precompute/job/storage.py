@@ -11,7 +11,7 @@ import numpy as np
 from core.model.shape import ModelShape
 from core.model.stages import STAGES
 from core.runs.describe import check_stages
-from core.runs.float16 import fits_float16
+from core.runs.number_formats import fits_float16
 from core.runs.schema import INT8, STORED_AS
 
 

@@ -14,7 +14,8 @@ from core.analysis.topics import original
 from core.model.embedder import Embedder
 from core.model.same_model import Whereabouts, run_model
 from core.runs.manifest import Manifest
-from core.runs.run import Run, digest_of
+from core.runs.parts import digest_of
+from core.runs.run import Run
 from core.runs.schema import topics_schema
 from precompute.job.fingerprint import fingerprint
 
@@ -28,7 +29,7 @@ class TopicModel(Whereabouts):
 
     def load(self, manifest: Manifest) -> Embedder:
         """The run's model with the run's settings; other weights are refused."""
-        return run_model(manifest, self)
+        return run_model(manifest.model, self)
 
 
 @dataclass(frozen=True)

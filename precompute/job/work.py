@@ -6,8 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from contextvars import ContextVar
 
-from core.runs.draft import ANEW, Draft, clear_up, copied, publish
-from core.runs.replace import remove
+from core.runs.replace import ANEW, NewVersion, begin_copy, clear_up, discard, publish
 from core.runs.run import Run
 
 
@@ -20,9 +19,9 @@ class Work:
         with self._alone():
             clear_up(run)
 
-    def anew(self) -> Draft:
+    def anew(self) -> NewVersion:
         """Where the run is embedded anew, from nothing or from where a start before this one was stopped."""
-        draft = Draft(self.run.cache, self.run.name, ANEW)
+        draft = NewVersion(self.run.cache, self.run.name, ANEW)
         draft.refuse_links()
         self.at = draft
         return draft
@@ -31,18 +30,18 @@ class Work:
         """Where what these steps have made is made again: in the run itself, if readers see nothing of it yet."""
         made = self.at.manifest().steps
         if self.at is self.run and any(step in made and made[step].state != "running" for step in steps):
-            self.at = copied(self.run, self.command)
+            self.at = begin_copy(self.run, self.command)
         return self.at
 
     def end(self) -> None:
         """The new version takes the run's place; what another start of this command has left is not wanted then."""
-        if isinstance(self.at, Draft):
+        if isinstance(self.at, NewVersion):
             with self._alone():
                 if not self.shared or self.at.is_begun():  # another may have been faster
                     publish(self.at)
                 clear_up(self.run)
         else:
-            remove(Draft(self.run.cache, self.run.name, self.command).folder)
+            discard(NewVersion(self.run.cache, self.run.name, self.command).folder)
 
     def leave_to_others(self) -> None:
         """This job's share is done; the one that ends last puts the new version in place."""
@@ -53,8 +52,8 @@ class Work:
 
     def leave(self) -> None:
         """Something went wrong: what was begun stays for the next start."""
-        if not self.shared and isinstance(self.at, Draft) and self.at.is_untouched():
-            remove(self.at.folder)
+        if not self.shared and isinstance(self.at, NewVersion) and self.at.is_untouched():
+            discard(self.at.folder)
 
 
 _WORK: ContextVar[Work | None] = ContextVar("work", default=None)

@@ -9,10 +9,8 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from core.errors import Mistake
-from core.remote.errors import RemoteMistake
-from core.remote.mirror import Mirror
-from core.remote.mirrors import mirror_at
+from core.errors import Mistake, RemoteMistake
+from core.remote.mirror import Mirror, mirror_at
 from precompute.labelling.answers import Answers
 
 ANSWERS = "answers.sqlite"

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from core.retrieval.apply import Kept, prune, read_kept
-from core.retrieval.query_set import read_query_set
+from core.runs.results import read_query_set
 from core.runs.run import Run
 from tests.conftest import SLOW, settle
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from core.cores import cores
 from core.errors import Mistake
+from core.machine import cores
 
 ROOT = Path(__file__).resolve().parents[2]
 WITHOUT = """
@@ -20,7 +20,7 @@ sys.modules["fcntl"] = None  # its import fails
 READS = """
 import numpy as np
 from pathlib import Path
-from core.cores import cores
+from core.machine import cores
 from core.retrieval.head_index import HeadIndex
 from core.runs.run import Run, open_run, run_names
 from core.runs.verify import verify

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from core.errors import Mistakes
-from core.settings import SETTINGS, Settings, is_read_only, read_settings, unknown_settings
+from core.remote.mirror import is_read_only
+from core.settings import SETTINGS, Settings, read_settings, unknown_settings
 from core.uploads import read_upload
 from tests.conftest import ROOT, page_at
 

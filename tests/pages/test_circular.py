@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.analysis.labels import CIRCULAR_NOTE
 from core.model.shape import ModelShape
+from core.runs.labels import CIRCULAR_NOTE
 from core.runs.run import Run
 from pages.shared.text import plain
 from precompute.steps.analyse import step as analyse

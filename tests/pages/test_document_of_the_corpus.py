@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from core.analysis.document_profile import Ranks, Yardstick, profile
+from core.maps.place import Placer
 from core.model.embedder import Embedded
 from core.model.same_model import Whereabouts, run_model
 from core.retrieval.head_index import HeadIndex, nearest_by_head
 from core.retrieval.votes import Say, vote
-from core.runs.results import read_map, read_placer, read_similarity, read_topics
+from core.runs.results import read_fitted_map, read_map, read_similarity, read_topics
 from core.runs.run import Run
 
 DOCS = (3, 50, 120, 200, 300)
@@ -73,6 +74,7 @@ def test_it_lands_on_its_own_places(run: Run, anew: Embedded, stage: int) -> Non
     table = read_map(run, stage)
     points = np.stack([table["x"].to_numpy(), table["y"].to_numpy()], axis=1)
     own = points.reshape(-1, HEADS, 2)[list(DOCS)].reshape(-1, 2)
-    placed = read_placer(run, stage).place(anew.stage(stage).reshape(len(own), -1))
+    fitted = read_fitted_map(run, stage)
+    placed = Placer.of(fitted.vectors, fitted.places).place(anew.stage(stage).reshape(len(own), -1))
     scale = np.sort(np.linalg.norm(points[None] - own[:, None], axis=2), axis=1)[:, 5]
     assert (np.linalg.norm(placed - own, axis=1) <= scale).all()

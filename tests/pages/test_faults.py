@@ -116,7 +116,7 @@ REBUILD = """
 import shutil, sys
 from pathlib import Path
 from core.runs import replace as exchange
-from core.runs.draft import Draft, publish
+from core.runs.replace import Draft, publish
 from core.runs.run import Run
 cache = Path(sys.argv[1])
 if sys.argv[2] == "two renames":

@@ -12,8 +12,9 @@ from streamlit.testing.v1 import AppTest
 from core.analysis.attention_measures import MEASURES, measured
 from core.analysis.attention_roles import Head, exact_test, meeting
 from core.analysis.attention_types import TYPES
+from core.runs.parts import write_table
 from core.runs.results import read_analysis
-from core.runs.run import Run, write_table
+from core.runs.run import Run
 from core.runs.schema import ANALYSIS
 from pages.shared.attention import COLOURS, LETTERS
 from pages.understand.attention.figures import Pattern, matrix_figure, pattern_figure, small_pattern

@@ -19,9 +19,10 @@ from streamlit.testing.v1 import AppTest
 from core.model.shape import ModelShape
 from core.palette import group_colours, head_colours, topic_colours
 from core.runs.manifest import Step
-from core.runs.run import Run, write_table
+from core.runs.parts import write_table
+from core.runs.run import Run
 from core.runs.schema import MAP
-from core.search.scan import scan
+from core.search.index import scan
 from pages.shared.components import map_data
 from pages.shared.components.map_data import inside, read_area, stage_map
 from pages.shared.data import run_state

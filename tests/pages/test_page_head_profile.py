@@ -18,8 +18,10 @@ from streamlit.testing.v1 import AppTest
 
 from core.analysis.roles import RULES
 from core.model.shape import ModelShape
-from core.runs.results import labels_of, read_analysis, read_own_similarity, read_topics
-from core.runs.run import Run, write_table
+from core.runs.labels import labels_of
+from core.runs.parts import write_table
+from core.runs.results import read_analysis, read_own_similarity, read_topics
+from core.runs.run import Run
 from precompute.steps.analyse import step as analyse
 from precompute.steps.analyse.step import AnalyseConfig
 from tests.conftest import page_at

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.analysis.labels import CIRCULAR_NOTE
+from core.runs.labels import CIRCULAR_NOTE
 from core.runs.run import Run
 from pages.shared.text import plain
 from precompute.steps.layers import step as layers

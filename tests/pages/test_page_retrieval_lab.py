@@ -10,9 +10,9 @@ from streamlit.testing.v1 import AppTest
 
 from core.retrieval.apply import prune
 from core.retrieval.head_index import HeadIndex
-from core.retrieval.query_set import read_query_set
 from core.retrieval.votes import Say
 from core.retrieval.ways import Heads, Seen, rank
+from core.runs.results import read_query_set
 from core.runs.run import Run
 from tests.conftest import page_at
 

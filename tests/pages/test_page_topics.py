@@ -19,11 +19,11 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 from streamlit.testing.v1 import AppTest
 
-from core.analysis.labels import CIRCULAR_NOTE
 from core.analysis.merging import suggest_merges, topic_similarity
 from core.analysis.report import topic_merges
 from core.analysis.topics import merged_into
 from core.model.shape import ModelShape
+from core.runs.labels import CIRCULAR_NOTE
 from core.runs.results import read_analysis, read_labels, read_similarity, read_topics
 from core.runs.run import Run
 from pages.shared.text import plain, short_names
@@ -210,7 +210,7 @@ def test_the_threshold_merges_further(open_page: Callable[..., AppTest], run: Ru
     app = open_page(run.cache)
     assert app.select_slider(key="groups").value == 25
     assert {metric.label: metric.value for metric in app.metric}["Adjusted Rand index"] == (
-        f"{topic_merges(run, 1).agreement.index:.2f}".replace("-", "−")
+        f"{topic_merges(read_topics(run, original=True).vectors[1], 1).agreement.index:.2f}".replace("-", "−")
     )
     app.select_slider(key="groups").set_value(10).run()
     cosine = topic_similarity(read_topics(run, original=True).vectors[1])

@@ -24,7 +24,7 @@ from core.model.embedder import Embedder, EmbedderConfig
 from core.runs.results import read_similarity, read_topics
 from core.runs.run import Run
 from core.uploads import Watch
-from core.uploads.turns import Turns
+from core.uploads.apart import ParserQueue
 from pages.shared import embedding
 from pages.shared.queue import Ticket
 from precompute.job.topic_vectors import TopicModel
@@ -314,7 +314,7 @@ def test_uploads_become_documents_to_choose_edit_compare_and_remove(
 def test_who_waits_for_a_parser_sees_the_place_and_loses_no_file(
     open_page: Callable[..., AppTest], cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Stopped(Turns):
+    class Stopped(ParserQueue):
         """A line that somebody leaves at the third place."""
 
         @contextmanager
@@ -326,7 +326,7 @@ def test_who_waits_for_a_parser_sees_the_place_and_loses_no_file(
     app = open_page(cache)
     app.file_uploader[0].set_value([("one.txt", b"harbour loom", "text/plain")])
     with monkeypatch.context() as full:
-        full.setattr("core.uploads.apart._turns", Stopped())
+        full.setattr("core.uploads.apart._queue", Stopped())
         app.run()
     assert "Waiting: 2 files before yours." in said(app)
     app.run()

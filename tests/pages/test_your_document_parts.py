@@ -13,7 +13,7 @@ import pyarrow.csv as pacsv
 import pytest
 
 from core.analysis.document_profile import Profile, Ranks, consensus
-from core.model.attended import Attended, Piece
+from core.model.attention import Attended, Piece
 from core.uploads import MAX_CHARACTERS
 from pages.shared.csv_cells import defused
 from pages.shared.figures.words import resting, runs, strongest_words, words_html

@@ -18,8 +18,10 @@ from core.analysis.heat_map import heat_map
 from core.errors import Mistake
 from core.model.shape import ModelShape
 from core.runs import verify
-from core.runs.results import labels_of, read_analysis, read_own_similarity, read_similarity, read_topics
-from core.runs.run import Run, write_part
+from core.runs.labels import labels_of
+from core.runs.parts import write_part
+from core.runs.results import read_analysis, read_own_similarity, read_similarity, read_topics
+from core.runs.run import Run
 from precompute.job.fingerprint import part_digest
 from precompute.job.progress import Report
 from precompute.job.step import StepResult

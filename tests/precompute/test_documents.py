@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.runs.run import Run, write_table
+from core.runs.parts import write_table
+from core.runs.run import Run
 from core.runs.schema import DIGEST, DOCUMENTS, FINISHED_DOCUMENTS, STAGED_DOCUMENTS
 from precompute.job.documents import finish_documents
 from precompute.steps.embed.staging import documents_path, write_done

@@ -23,7 +23,8 @@ import pytest
 
 from core.errors import Mistake
 from core.model.embedder import Embedder, EmbedderConfig
-from core.runs.run import Run, digest_of, write_part, write_table
+from core.runs.parts import digest_of, write_part, write_table
+from core.runs.run import Run
 from core.runs.verify import verify
 from precompute.job import progress
 from precompute.job.fingerprint import part_digest

@@ -21,8 +21,9 @@ from core.errors import Mistake
 from core.model.same_model import run_model
 from core.model.shape import ModelShape
 from core.runs import verify
+from core.runs.parts import write_table
 from core.runs.results import read_analysis
-from core.runs.run import Run, write_table
+from core.runs.run import Run
 from core.runs.table_checks import Sizes, check_rows
 from precompute.job.fingerprint import part_digest
 from precompute.job.step import StepResult
@@ -265,7 +266,7 @@ def test_the_last_layer_is_what_the_run_holds(demo_cache: Path, tmp_path: Path) 
     docs = [3, 50, 120, 200, 310]
     texts = run.documents(["text"])["text"].take(pa.array(docs)).to_pylist()
     manifest = run.manifest()
-    found = embed_layers(tmp_path, texts, manifest.shape, "d", lambda: run_model(manifest), lambda *_: None)
+    found = embed_layers(tmp_path, texts, manifest.shape, "d", lambda: run_model(manifest.model), lambda *_: None)
     for stage in (1, 2, 3):
         assert found.vectors[stage].shape == (6, 5, 384)
         np.testing.assert_allclose(found.at(5, stage), run.head_vectors(stage, 0)[docs], atol=2e-3)

@@ -16,11 +16,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from core.analysis.stratify import stratified
 from core.errors import Mistake
-from core.maps.stratify import stratified
+from core.maps.place import Placer
 from core.maps.tsne import Fitted, MapConfig, fit
 from core.model.shape import ModelShape
-from core.runs.results import read_analysis, read_map, read_placer
+from core.runs.results import read_analysis, read_fitted_map, read_map
 from core.runs.run import Run
 from core.runs.schema import MAP
 from precompute.job.progress import Report
@@ -740,7 +741,10 @@ def test_new_points_are_placed_on_a_stored_map(config: ProjectConfig) -> None:
     """All that takes is in the run; a point that is on the map already comes to lie where it is."""
     project.run(config)
     run = Run(config.cache, config.run)
-    placed = read_placer(run, 1).place(np.concatenate(list(run.vectors(1))).astype(np.float32).reshape(-1, DIM)[:40])
+    fitted = read_fitted_map(run, 1)
+    placed = Placer.of(fitted.vectors, fitted.places).place(
+        np.concatenate(list(run.vectors(1))).astype(np.float32).reshape(-1, DIM)[:40]
+    )
     table = read_map(run, 1).to_pandas()
     places = table[["x", "y"]].to_numpy()
     extent = np.ptp(places, axis=0).max()

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from core.retrieval.metrics import METRICS
-from core.retrieval.query_set import read_query_set
 from core.retrieval.study import CHANCE, KS, ways_at
-from core.runs.results import read_analysis
+from core.runs.results import read_analysis, read_query_set
 from core.runs.run import Run
 from core.runs.verify import verify
 from precompute.job.fingerprint import part_digest

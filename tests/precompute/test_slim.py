@@ -14,15 +14,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.errors import Mistake
+from core.maps.place import Placer
 from core.model.embedder import EmbedderConfig
 from core.model.shape import ModelShape
-from core.remote.mirrors import mirror_at
-from core.retrieval.query_set import QuerySet
+from core.remote.mirror import mirror_at
 from core.retrieval.tasks import pose_query_set
-from core.runs.draft import drafts
 from core.runs.manifest import Manifest
-from core.runs.results import read_map, read_placer
-from core.runs.run import Run, write_table
+from core.runs.parts import write_table
+from core.runs.replace import new_versions
+from core.runs.results import QuerySet, read_fitted_map, read_map
+from core.runs.run import Run
 from core.runs.verify import verify
 from precompute.job.fingerprint import part_digest
 from precompute.job.storage import Storage
@@ -155,7 +156,8 @@ def test_a_document_is_still_placed_where_it_lies(cache: Path) -> None:
     table = read_map(run, 3)
     places = np.stack([table["x"].to_numpy(), table["y"].to_numpy()], axis=1).reshape(DOCUMENTS, 4, 2)
     vectors = np.concatenate(list(run.vectors(3))).reshape(12, 4, -1).astype(np.float32)
-    placer = read_placer(run, 3)
+    fitted = read_fitted_map(run, 3)
+    placer = Placer.of(fitted.vectors, fitted.places)
     assert len(placer.coordinates) == 4 * len(on_the_map)
     found = placer.place(vectors[on_the_map].reshape(-1, 8)).reshape(-1, 4, 2)
     off = np.linalg.norm(found - places[docs[on_the_map]], axis=2)
@@ -180,9 +182,9 @@ def test_stopped_in_the_middle_readers_have_the_old_run_and_the_next_start_goes_
             slim.run(SlimConfig(cache, "run", 17))
     assert len(run.vector_docs()) == DOCUMENTS
     assert verify(run, part_digest).problems == ()
-    assert [draft.kind for draft in drafts(run)] == ["slim"]
+    assert [draft.kind for draft in new_versions(run)] == ["slim"]
     slim.run(SlimConfig(cache, "run", 17))
-    assert drafts(run) == []
+    assert new_versions(run) == []
     shutil.copytree(made, tmp_path / "at once")
     slim.run(SlimConfig(tmp_path / "at once", "run", 17))
     for path in run.parts(1) + run.parts(3):

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from core.model.shape import ModelShape
 from core.runs.manifest import Step
-from core.runs.run import Run, write_table
+from core.runs.parts import write_table
+from core.runs.run import Run
 from core.runs.schema import LABELS, documents_schema
 
 ELSEWHERE = "elsewhere.invalid"

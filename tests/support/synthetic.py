@@ -13,7 +13,8 @@ import pyarrow as pa
 from core.model.embedder import Embedded, Room, in_memory
 from core.model.shape import ModelShape
 from core.runs.manifest import Manifest, Step
-from core.runs.run import Run, write_part, write_table
+from core.runs.parts import write_part, write_table
+from core.runs.run import Run
 from core.runs.schema import DOCUMENTS
 from precompute.job.fingerprint import part_digest
 from precompute.job.topic_vectors import TopicModel

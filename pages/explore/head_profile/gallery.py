@@ -9,10 +9,10 @@ import numpy as np
 import streamlit as st
 
 from core.analysis.by_topic import ByTopic, by_topic
-from core.analysis.report import Row, Tables, mean_redundancy
+from core.analysis.report import mean_redundancy
 from core.analysis.roles import RULES
-from core.model.slices import HEADS
-from core.model.stages import STAGES
+from core.model.stages import HEADS, STAGES
+from core.runs.tables import Row, Tables
 from pages.explore.head_profile.sections import LINKED, Shown, evidence
 from pages.shared import show
 from pages.shared.attention import attention_badge, types_here

@@ -9,10 +9,10 @@ import pyarrow as pa
 import streamlit as st
 
 from core.analysis.by_topic import by_topic
-from core.analysis.report import Row, Tables
 from core.analysis.roles import RULES, Evidence
-from core.model.slices import HEADS
+from core.model.stages import HEADS
 from core.retrieval.head_index import largest
+from core.runs.tables import Row, Tables
 from pages.shared import show
 from pages.shared.attention import evidence_of, types_here
 from pages.shared.cards import Card, cards

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import streamlit as st
 
-from core.analysis.report import Row
 from core.model.stages import STAGES
+from core.runs.tables import Row
 from pages.explore.heat_map.state import NO_TOPIC, View, row_name
 from pages.shared.cards import Card, cards, open_card
 from pages.shared.data import RunState, documents, labels, neighbours, own_similarity, row_of, topics

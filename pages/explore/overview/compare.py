@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from core.analysis.probe import BY_DOCUMENT
-from core.analysis.report import Row, Tables
-from core.model.slices import HEADS
-from core.model.stages import STAGES
+from core.model.stages import HEADS, STAGES
 from core.runs.describe import stored
+from core.runs.tables import Row, Tables
 from pages.explore.overview.report import small_maps
 from pages.shared.beside import other_run
 from pages.shared.data import RunState, tables

@@ -8,10 +8,9 @@ import streamlit as st
 
 from core.analysis import study
 from core.analysis.probe import BY_DOCUMENT, BY_SAMPLE
-from core.analysis.report import Tables
 from core.analysis.topic_match import WITHIN
-from core.model.slices import HEADS, RANDOM
-from core.model.stages import STAGES
+from core.model.stages import HEADS, RANDOM, STAGES
+from core.runs.tables import Tables
 from pages.explore.overview.stages_drawing import stages_drawing
 from pages.shared.circular import circular_mark, circular_notice
 from pages.shared.data import RunState, preview, tables

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 import pyarrow as pa
 import streamlit as st
 
-from core.analysis.labels import label_facts
-from core.analysis.report import Row
 from core.errors import Mistake
 from core.retrieval.nearest import Neighbours
 from core.runs.describe import precision, stored
-from core.runs.row_lookup import RowLookup
+from core.runs.labels import label_facts
+from core.runs.parquet import RowLookup
+from core.runs.tables import Row
 from pages.shared.cards import Card, cards, open_card
 from pages.shared.controls import choose_document, choose_head, choose_stage
 from pages.shared.data import RunState, document_vectors, documents, neighbours, row_of, runs, vector_docs

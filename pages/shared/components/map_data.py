@@ -14,11 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
 
-from core.maps.stratify import stratified
+from core.analysis.stratify import stratified
 from core.model.stages import STAGES
 from core.palette import activation_colours, group_colours, head_colours, ramp_colours, topic_colours
-from core.runs.results import label_codes, read_map, read_topics
-from core.runs.row_lookup import RowLookup
+from core.runs.labels import label_codes
+from core.runs.parquet import RowLookup
+from core.runs.results import read_map, read_topics
 from core.runs.run import Run
 from pages.shared.data import RunState, documents, points
 from pages.shared.steady import FIGURES, steady

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.analysis.report import Row
+from core.runs.tables import Row
 from pages.shared.text import safe
 
 _TABLE_STYLE = """

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.model.attended import Attended
+from core.model.attention import Attended
 from pages.shared.text import safe
 
 SHADE = "#E69F00"

@@ -8,9 +8,9 @@ import streamlit as st
 
 from core.analysis.attention_roles import Head, Meeting, meeting
 from core.analysis.attention_types import MIXED, TYPES, sentence
-from core.analysis.report import Row
 from core.analysis.roles import RULES as ROLES
-from core.model.slices import HEADS
+from core.model.stages import HEADS
+from core.runs.tables import Row
 from pages.shared import show
 from pages.shared.attention import attention_patterns, attention_rows, evidence_of, types_here
 from pages.shared.controls import choose_stage

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.analysis.attention_measures import OFFSETS
 from core.analysis.attention_types import sentence
-from core.analysis.report import Row
+from core.runs.tables import Row
 from pages.shared import show
 from pages.shared.attention import attention_patterns, evidence_of
 from pages.shared.figures.table import figure_table, interval, number

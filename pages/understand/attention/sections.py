@@ -9,8 +9,8 @@ import pyarrow as pa
 import streamlit as st
 
 from core.analysis.attention_types import TYPES
-from core.analysis.report import Row
 from core.model.shape import ModelShape
+from core.runs.tables import Row
 from pages.shared import show
 from pages.shared.attention import COLOURS, LETTERS, attention_rows, evidence_of
 from pages.shared.components.layer_grid import Cell, Grid, Kinds, Place, layer_grid

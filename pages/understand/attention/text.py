@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import streamlit as st
 
-from core.model.attended import Matrix
+from core.model.attention import Matrix
 from core.uploads import MAX_CHARACTERS
 from pages.shared import show
 from pages.shared.controls import choose_document

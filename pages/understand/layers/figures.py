@@ -9,9 +9,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.analysis.layer_measures import BETWEEN_GROUPS, FULL, MEASURES, WITHIN_GROUP
-from core.analysis.report import Row
 from core.model.shape import ModelShape
-from core.model.slices import HEADS, RANDOM
+from core.model.stages import HEADS, RANDOM
+from core.runs.tables import Row
 from pages.shared.components.layer_grid import Cell, Grid, Scale
 from pages.shared.figures.template import DIVERGING, INK, QUIET, SEQUENTIAL, SERIES, template
 from pages.understand.layers.state import View

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.analysis.by_topic import ByTopic
 from core.analysis.layer_measures import LEAST, MEASURES, MOST
-from core.analysis.report import Row
+from core.runs.tables import Row
 from pages.shared import show
 from pages.shared.cards import Card, cards
 from pages.shared.data import RunState, documents

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import streamlit as st
 
-from core.analysis.labels import CIRCULAR_NOTE, label_facts
 from core.analysis.layer_findings import held_against, topic_structure
 from core.analysis.layer_measures import MEASURES
+from core.runs.labels import CIRCULAR_NOTE, label_facts
 from pages.shared.components.layer_grid import Place, layer_grid
 from pages.shared.controls import choose_stage
 from pages.shared.findings import sentences

@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from core.analysis.layer_measures import MEASURES
-from core.analysis.report import Row
 from core.errors import Mistake
 from core.runs.manifest import Manifest
 from core.runs.results import read_analysis
 from core.runs.run import Run
+from core.runs.tables import Row
 from pages.shared.data import RunState
 from pages.shared.steady import LAYERS, steady, version_of
 

@@ -9,10 +9,9 @@ import plotly.graph_objects as go
 
 from core.analysis import study
 from core.analysis.probe import BY_DOCUMENT, BY_SAMPLE
-from core.analysis.report import Tables
 from core.model.shape import ModelShape
-from core.model.slices import HEADS, RANDOM
-from core.model.stages import STAGES
+from core.model.stages import HEADS, RANDOM, STAGES
+from core.runs.tables import Tables
 from pages.shared.figures.template import INK, QUIET, SEQUENTIAL, SERIES, template
 
 _SERIES = (

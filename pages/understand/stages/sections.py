@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from core.analysis.probe import BY_DOCUMENT, SPLITS, mistakes_within_groups
-from core.model.slices import HEADS
+from core.model.stages import HEADS
 from pages.shared.controls import choose_document, choose_stage
 from pages.shared.data import RunState, analysis, places, preview, tables
 from pages.shared.empty_states import not_made

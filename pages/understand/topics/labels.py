@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import streamlit as st
 
-from core.analysis.labels import WORDS, Compared, Labels
+from core.analysis.agreement import Compared
+from core.runs.labels import LABEL_SOURCES, Labels
 from pages.shared.data import RunState, compared, label_sources, tables
 from pages.shared.glossary import why
 from pages.shared.sections import drawn_once, told
@@ -48,7 +49,7 @@ def _table(kept: dict[str, Labels], active: str | None) -> None:
         {
             "source": name,
             "active": name == active,
-            "from": WORDS[name],
+            "from": LABEL_SOURCES[name],
             "labelled": found.labelled,
             "unlabelled": len(found.topics) - found.labelled,
         }

@@ -147,4 +147,4 @@ def _thresholds(run: Run, version: str, stage: int) -> dict[int, float]:
 @st.cache_resource(max_entries=64, show_spinner=False)
 @steady(*FIGURES)
 def _merges(run: Run, version: str, stage: int, threshold: float) -> TopicMerges:
-    return topic_merges(run, stage, threshold)
+    return topic_merges(read_topics(run, original=True).vectors[stage], stage, threshold)

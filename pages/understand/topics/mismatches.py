@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
 
-from core.analysis.report import Row
 from core.errors import Mistake
 from core.runs.results import read_mismatches, read_topics
 from core.runs.run import Run
+from core.runs.tables import Row
 from pages.shared.cards import Card, open_card
 from pages.shared.data import RunState, documents, similarities, tables, topics
 from pages.shared.empty_states import no_labels

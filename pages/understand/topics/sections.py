@@ -12,10 +12,10 @@ import streamlit as st
 
 from core.analysis import study
 from core.analysis.redundancy import cluster_order
-from core.analysis.report import Row
 from core.analysis.similarity import POOLINGS
 from core.analysis.topic_match import WITHIN
-from core.model.slices import HEADS
+from core.model.stages import HEADS
+from core.runs.tables import Row
 from pages.shared.circular import circular_notice
 from pages.shared.data import RunState, tables, topic_cosines, topics
 from pages.shared.empty_states import no_labels

@@ -10,13 +10,12 @@ import streamlit as st
 
 from core.analysis.roles import RULES
 from core.model.shape import ModelShape
-from core.model.slices import HEADS
-from core.model.stages import STAGES
+from core.model.stages import HEADS, STAGES
 from core.palette import head_colours
-from core.retrieval.query_set import QuerySet
 from core.retrieval.study import ways_at
 from core.retrieval.tasks import TASKS
 from core.retrieval.ways import WAYS
+from core.runs.results import QuerySet
 from core.runs.run import Run
 from pages.shared.components.head_desk import Desk, head_desk
 from pages.shared.data import RunState, document_vectors, documents, tables, vector_docs

@@ -8,11 +8,9 @@ import numpy as np
 import pyarrow as pa
 import streamlit as st
 
-from core.analysis.report import Row
 from core.errors import Mistake
 from core.retrieval.head_index import HeadIndex
 from core.retrieval.judge import Asked, Judge
-from core.retrieval.query_set import QuerySet, read_query_set
 from core.retrieval.tasks import (
     QUERY_SET,
     SAME_TOPIC,
@@ -26,8 +24,10 @@ from core.retrieval.tasks import (
     topic_match_queries,
 )
 from core.retrieval.ways import Seen
-from core.runs.results import label_codes, own_codes, read_analysis, read_topics
+from core.runs.labels import label_codes, own_codes
+from core.runs.results import QuerySet, read_analysis, read_query_set, read_topics
 from core.runs.run import Run
+from core.runs.tables import Row
 from pages.shared.corpus import say
 from pages.shared.data import RunState, head_index, vector_docs
 from pages.shared.steady import RETRIEVAL, steady

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from core.analysis.report import Row
 from core.retrieval.study import CHANCE
+from core.runs.tables import Row
 from pages.shared.figures.template import DIVERGING, INK, QUIET, SEQUENTIAL, SERIES, template
 
 _ORDERS = {

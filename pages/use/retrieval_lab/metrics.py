@@ -7,10 +7,10 @@ import pyarrow as pa
 import streamlit as st
 
 from core.analysis.bootstrap import Interval, ratios
-from core.analysis.report import Row
 from core.retrieval.metrics import METRICS
 from core.retrieval.tasks import TASKS, TOPIC_MATCH
 from core.retrieval.ways import DEPTH
+from core.runs.tables import Row
 from pages.shared.figures.table import figure_table, number
 from pages.shared.glossary import why
 from pages.shared.kept import among

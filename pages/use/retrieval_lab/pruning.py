@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import streamlit as st
 
-from core.analysis.report import Row
 from core.retrieval.findings import pruned_sentence, weights_sentence
 from core.retrieval.tasks import TASKS
+from core.runs.tables import Row
 from pages.shared.figures.table import cell, figure_table
 from pages.shared.glossary import why
 from pages.shared.sections import told

@@ -9,7 +9,7 @@ import pyarrow as pa
 import streamlit as st
 
 from core.retrieval.ways import WAYS, Heads, Ranking, Seen, rank
-from core.runs.row_lookup import RowLookup
+from core.runs.parquet import RowLookup
 from pages.shared.cards import Card, cards
 from pages.shared.data import documents, row_of, vector_docs
 from pages.shared.head_choice import heads_named

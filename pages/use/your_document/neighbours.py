@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from core.runs.row_lookup import RowLookup
+from core.runs.parquet import RowLookup
 from pages.shared.cards import Card, cards
 from pages.shared.data import documents
 from pages.shared.glossary import why

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.model.attended import Attended
+from core.model.attention import Attended
 from core.model.stages import STAGES
-from core.runs.row_lookup import RowLookup
+from core.runs.parquet import RowLookup
 from pages.shared.data import documents
 from pages.shared.figures.similarity import colour_limit, ink_on
 from pages.shared.figures.template import DIVERGING

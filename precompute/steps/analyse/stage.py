@@ -12,11 +12,12 @@ import pyarrow.parquet as pq
 from core.analysis.auc import Histograms
 from core.analysis.probe import SPLITS, Samples, probe
 from core.analysis.redundancy import Moments
-from core.analysis.similarity import own, pooled, refuse_not_finite, similarity
+from core.analysis.similarity import pooled, refuse_not_finite, similarity
 from core.analysis.topic_match import Mismatches, mismatches, ranks
 from core.model.shape import ModelShape
-from core.model.slices import HEADS, SLICINGS, cut
+from core.model.stages import HEADS, SLICINGS, cut
 from core.runs.files import replacing
+from core.runs.labels import own
 from core.runs.run import Run
 from core.runs.schema import DIGEST, similarity_schema
 from precompute.job.step import Rows

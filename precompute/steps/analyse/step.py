@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from core.analysis.labels import COLUMN
 from core.analysis.probe import SAMPLES, can_probe, choose_samples
 from core.analysis.topics import AUTO, choose_topics
+from core.runs.labels import COLUMN, labels_of
 from core.runs.manifest import Manifest
-from core.runs.results import labels_of, read_topics
-from core.runs.run import Run, digest_of, open_run, write_table
+from core.runs.parts import digest_of, write_table
+from core.runs.results import read_topics
+from core.runs.run import Run, open_run
 from core.runs.schema import ANALYSIS, MADE_BY
 from precompute.job.fingerprint import fingerprint
 from precompute.job.progress import Meter, Progress, Quiet

@@ -17,7 +17,7 @@ from core.analysis.similarity import POOLINGS
 from core.analysis.topic_match import WITHIN, Mismatches, TopicMatch
 from core.analysis.topic_match import topic_match as match_of_ranks
 from core.model.shape import ModelShape
-from core.model.slices import HEADS, RANDOM
+from core.model.stages import HEADS, RANDOM
 from precompute.job.step import Rows, add
 
 if TYPE_CHECKING:

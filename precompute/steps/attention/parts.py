@@ -15,7 +15,7 @@ from core.analysis.attention_measures import MEASURES, OFFSETS, Sums, measured
 from core.model.embedder import Embedder
 from core.model.shape import ModelShape
 from core.model.token_kinds import Kinds, counted, delimiters, kinds, rare_ids
-from core.runs.run import digest_of, write_table
+from core.runs.parts import digest_of, write_table
 
 if TYPE_CHECKING:
     from torch import Tensor

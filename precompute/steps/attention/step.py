@@ -6,9 +6,10 @@ import shutil
 
 import numpy as np
 
-from core.maps.stratify import stratified
+from core.analysis.stratify import stratified
 from core.runs.manifest import Manifest
-from core.runs.run import Run, open_run, write_table
+from core.runs.parts import write_table
+from core.runs.run import Run, open_run
 from core.runs.schema import ANALYSIS, MADE_BY
 from precompute.job.progress import Meter, Progress, Quiet
 from precompute.job.step import StepRecord, StepResult, as_table, embedded, up_to_date

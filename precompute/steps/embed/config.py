@@ -8,7 +8,7 @@ from typing import Any
 
 from core.errors import Mistake, listed
 from core.model.embedder import EmbedderConfig
-from core.remote.mirrors import shown
+from core.runs.backend import backend_at
 from core.runs.manifest import Manifest
 from precompute.engines import ENGINES, Hands
 from precompute.job.fingerprint import fingerprint
@@ -108,7 +108,7 @@ def options_of(config: EmbedConfig) -> dict[str, Any]:
 
 def spec_of(config: EmbedConfig, draft: str | None, revision: str, inputs: str) -> PartSpec:
     return PartSpec(
-        shown(config.cache.absolute()),
+        backend_at(config.cache).place,
         config.run,
         draft,
         config.embedder,

@@ -12,8 +12,7 @@ from core.errors import Mistake
 from core.runs.checksums import checksums
 from core.runs.files import remove_file, remove_folder, remove_leftovers
 from core.runs.manifest import Manifest
-from core.runs.run import Run, footer_of
-from core.runs.widening import widen_parts
+from core.runs.run import Run
 from precompute.job.documents import finish_documents
 from precompute.job.step import now
 from precompute.steps.embed.leaving_out import Failed, failed, leave_out
@@ -89,7 +88,7 @@ def _learned(run: Run, read: Read) -> dict[str, int]:
 
 def _one_precision(run: Run, manifest: Manifest) -> Manifest:
     """Where float16 did not hold one part, all are float32."""
-    footers = (footer_of(path) for path in run.parts(manifest.stages[0]))
+    footers = (run.backend.footer(path) for path in run.parts(manifest.stages[0]))
     wide = any(
         found is not None and found.schema.to_arrow_schema().field("vector").type.value_type == pa.float32()
         for found in footers
@@ -98,7 +97,7 @@ def _one_precision(run: Run, manifest: Manifest) -> Manifest:
         return manifest
     manifest = replace(manifest, vectors={**manifest.vectors, "dtype": "float32"})
     run.write_manifest(manifest)
-    widen_parts(run, manifest.shape)
+    run.to_float32(manifest.shape)
     return manifest
 
 

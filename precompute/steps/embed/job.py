@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 
+from core.machine import versions
 from core.model.embedder import ModelInfo
 from core.runs.files import remove_leftovers
-from core.runs.manifest import Manifest, Step, model_record
+from core.runs.manifest import Manifest, Step
 from core.runs.run import Run
-from core.versions import versions
 from precompute.job.progress import Meter
 from precompute.job.step import now
 from precompute.steps.embed.config import EmbedConfig, EmbedResult, options_of
@@ -22,7 +22,7 @@ from precompute.steps.embed.staging import is_made, read_record
 def _begun(config: EmbedConfig, info: ModelInfo, label: str, corpus: str, inputs: str) -> Manifest:
     """The manifest of a run at its beginning."""
     return Manifest(
-        model=model_record(info),
+        model=info.record(),
         vectors={
             "dtype": config.storage.dtype,
             "stages": list(config.storage.kept(info.shape)),

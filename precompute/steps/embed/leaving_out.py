@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from core.runs.files import remove_file
-from core.runs.run import Run, digest_of, write_table
+from core.runs.parts import digest_of, write_table
+from core.runs.run import Run
 from core.runs.schema import FAILED
 from precompute.job.fingerprint import part_digest
 from precompute.steps.embed.staging import Read, documents_path, read_done, staged

@@ -13,7 +13,8 @@ from core.model.device import is_out_of_memory
 from core.model.embedder import Embedded, Embedder, ModelInfo
 from core.model.locate import ModelFiles
 from core.model.shape import ModelShape
-from core.runs.run import Run, write_part
+from core.runs.parts import write_part
+from core.runs.run import Run
 from precompute.job.child import Isolated
 from precompute.job.storage import Storage
 from precompute.steps.embed.part_spec import Batch, PartDone, PartSpec, Tell

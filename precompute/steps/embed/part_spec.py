@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from core.model.embedder import EmbedderConfig, ModelInfo
-from core.remote.mirrors import cache_at
-from core.runs.draft import Draft
+from core.remote.mirror import cache_at
+from core.runs.replace import NewVersion
 from core.runs.run import Run
 from core.settings import setting
 from precompute.job.storage import Storage
@@ -34,7 +34,7 @@ class PartSpec:
 
     def at(self) -> Run:
         cache = cache_at(self.cache, setting("HEADSCOPE_MIRROR"))
-        return Run(cache, self.run) if self.draft is None else Draft(cache, self.run, self.draft)
+        return Run(cache, self.run) if self.draft is None else NewVersion(cache, self.run, self.draft)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
-from core.runs.run import Run, digest_of
+from core.runs.parts import digest_of
+from core.runs.run import Run
 from precompute.job.fingerprint import part_digest
 from precompute.steps.embed.corpus import Corpus, Document
 from precompute.steps.embed.staging import Read, documents_path, read_record, stage_documents, write_read_record

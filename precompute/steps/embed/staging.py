@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from core.runs.files import replacing
-from core.runs.run import Run, digest_of, write_table
+from core.runs.parts import digest_of, write_table
+from core.runs.run import Run
 from core.runs.schema import FINISHED_DOCUMENTS, STAGED_DOCUMENTS
 from precompute.steps.embed.corpus import Document
 

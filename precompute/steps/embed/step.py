@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.runs.draft import Draft
 from core.runs.files import remove_folder
 from core.runs.manifest import Manifest
+from core.runs.replace import NewVersion
 from core.runs.run import Run
 from precompute.engines import Task, engine_at, led
 from precompute.job.progress import Meter, Progress, Quiet
@@ -41,7 +41,7 @@ def run(config: EmbedConfig, progress: Progress | None = None) -> EmbedResult:
             manifest = _with_query_prompt(found.target, found.done, config.embedder.query_prompt)
             return EmbedResult(manifest, True, bytes=found.target.bytes(), gone=gone_since(found.earlier, manifest))
         target = found.target
-        spec = spec_of(config, target.kind if isinstance(target, Draft) else None, model.revision, inputs)
+        spec = spec_of(config, target.kind if isinstance(target, NewVersion) else None, model.revision, inputs)
         reader = Reader(target, Corpus(source, config.columns, config.filters), inputs, config.part_size)
         job = Job(config, found, reader, source.label, corpus, meter, engine.shared)
         try:

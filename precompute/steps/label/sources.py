@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.analysis.labels import COLUMN, FILE, OPENAI, ZERO_SHOT
 from core.analysis.similarity import refuse_not_finite, unit
 from core.errors import Mistake
+from core.runs.labels import COLUMN, FILE, OPENAI, ZERO_SHOT
 from core.runs.results import read_labels
 from core.runs.run import Run
 from core.runs.schema import LABELS
@@ -97,4 +97,4 @@ SOURCES: dict[str, Source] = {
     ZERO_SHOT: Source(_zero_shot, chooses=True),
     FILE: Source(label_file.make, label_file.inputs, checks=True),
 }
-"""By the names of core.analysis.labels.WORDS; the command line offers them."""
+"""By the names of core.runs.labels.LABEL_SOURCES; the command line offers them."""

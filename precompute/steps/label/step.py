@@ -10,11 +10,14 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from core.analysis.labels import COLUMN, WORDS, all_compared, kept_labels
+from core.analysis.agreement import all_compared
 from core.analysis.topics import AUTO, LABELS, choose_topics, merged
 from core.errors import Mistake, listed
+from core.runs.labels import COLUMN, LABEL_SOURCES
 from core.runs.manifest import Manifest
-from core.runs.run import Run, open_run, write_table
+from core.runs.parts import write_table
+from core.runs.results import all_labels, kept_labels
+from core.runs.run import Run, open_run
 from precompute.job.documents import has_labels, relabel
 from precompute.job.fingerprint import fingerprint
 from precompute.job.progress import Meter, Progress, Quiet
@@ -63,7 +66,7 @@ def run(config: LabelConfig, progress: Progress | None = None, desk: Desk = Desk
         if up_to_date(target, manifest, "label", inputs, [target.labels_path(name)]) and not anew:
             return LabelResult(manifest, skipped=True)
         if config.dry_run and not source.costs:
-            desk.tell(f"{job.documents:,} documents; {WORDS[name]}: nobody is asked, and nothing is to pay.")
+            desk.tell(f"{job.documents:,} documents; {LABEL_SOURCES[name]}: nobody is asked, and nothing is to pay.")
             return LabelResult(manifest, skipped=True)
         all_vectors(target, manifest, "label")  # before anybody is paid: the figures could not be made again
         try:
@@ -136,4 +139,4 @@ def _unlabelled(target: Run, name: str) -> list[str]:
 
 def _beside(target: Run, name: str) -> list[str]:
     """How the source agrees with each other one that is kept; the same sentences as in the report."""
-    return [pair.sentence for pair in all_compared(target) if name in (pair.first, pair.second)]
+    return [pair.sentence for pair in all_compared(all_labels(target)) if name in (pair.first, pair.second)]

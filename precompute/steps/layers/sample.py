@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.analysis.probe import Samples, can_probe, choose_samples
-from core.maps.stratify import stratified
+from core.analysis.stratify import stratified
+from core.runs.labels import labels_of
 from core.runs.manifest import Manifest
 from core.runs.parquet import row_groups
-from core.runs.results import labels_of
 from core.runs.run import Run
 from core.runs.schema import documents_schema
 

@@ -13,14 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from core.analysis.labels import COLUMN
 from core.analysis.layer_figures import layer_figures
 from core.analysis.layer_measures import DOCUMENTS
 from core.analysis.probe import LEAST_DOCS
 from core.analysis.topics import AUTO
 from core.errors import Mistake
+from core.runs.labels import COLUMN
 from core.runs.manifest import Manifest
-from core.runs.run import Run, digest_of, open_run, write_table
+from core.runs.parts import digest_of, write_table
+from core.runs.run import Run, open_run
 from core.runs.schema import ANALYSIS, MADE_BY
 from precompute.job.fingerprint import fingerprint
 from precompute.job.progress import Meter, Progress, Quiet

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from core.cores import cores
 from core.errors import Mistake, listed
+from core.machine import cores
 from core.maps.tsne import LIMIT, METHODS, METRICS, MapConfig
 from core.runs.manifest import Manifest
 from precompute.job.fingerprint import fingerprint

@@ -14,7 +14,8 @@ from core.analysis.similarity import refuse_not_finite, unit
 from core.maps.place import Placer
 from core.maps.quality import kept_neighbours
 from core.maps.tsne import MapConfig, check_perplexity, fit
-from core.runs.run import Run, digest_of, write_table
+from core.runs.parts import digest_of, write_table
+from core.runs.run import Run
 from precompute.steps.project.config import ProjectConfig
 
 Tell = Callable[[float, str], None]

@@ -6,15 +6,15 @@ import shutil
 
 import numpy as np
 
+from core.analysis.stratify import stratified
 from core.errors import Mistake
-from core.maps.alignment import turn_onto
-from core.maps.quality import kept_by_chance
-from core.maps.stratify import stratified
+from core.maps.quality import kept_by_chance, turn_onto
 from core.maps.tsne import check_perplexity
 from core.runs.files import remove_folder
+from core.runs.labels import own_codes
 from core.runs.manifest import Manifest
-from core.runs.results import own_codes
-from core.runs.run import Run, open_run, write_table
+from core.runs.parts import write_table
+from core.runs.run import Run, open_run
 from core.runs.schema import ANALYSIS
 from precompute.job.progress import Meter, Progress, Quiet
 from precompute.job.step import Rows, StepRecord, StepResult, add, all_vectors, as_table, embedded, up_to_date

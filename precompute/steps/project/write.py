@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.maps.stratify import stratified
+from core.analysis.stratify import stratified
 from core.runs.files import replacing
-from core.runs.run import write_table
+from core.runs.parts import write_table
 from core.runs.schema import DIGEST, MAP, PREVIEW
 
 PREVIEWED = 2_500

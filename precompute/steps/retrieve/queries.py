@@ -8,7 +8,8 @@ import pyarrow as pa
 from core.retrieval.queries import Query
 from core.runs.files import remove_file
 from core.runs.manifest import Manifest
-from core.runs.run import Run, write_table
+from core.runs.parts import write_table
+from core.runs.run import Run
 from core.runs.schema import queries_schema
 from precompute.job.topic_vectors import TopicModel
 

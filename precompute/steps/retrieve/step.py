@@ -14,9 +14,11 @@ from core.errors import Mistake
 from core.retrieval.queries import Query, read_queries
 from core.retrieval.tasks import QUERIES, QUERY_SET, SAME_TOPIC, TOPIC_MATCH
 from core.retrieval.ways import WAYS
+from core.runs.labels import labels_of
 from core.runs.manifest import Manifest
-from core.runs.results import labels_of, read_topics
-from core.runs.run import Run, digest_of, open_run, write_table
+from core.runs.parts import digest_of, write_table
+from core.runs.results import read_topics
+from core.runs.run import Run, open_run
 from core.runs.schema import ANALYSIS, MADE_BY
 from precompute.job.fingerprint import fingerprint
 from precompute.job.progress import Meter, Progress, Quiet

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.errors import Mistake
+from core.runs.files import replacing
 from core.runs.run import Run, open_run
 from core.search import index as text_index
 from precompute.job.fingerprint import fingerprint
@@ -46,7 +47,8 @@ def run(config: SearchConfig, progress: Progress | None = None) -> StepResult:
         record = StepRecord(target, "search", target.manifest(), inputs, {})
         meter = Meter("search", progress)
         try:
-            count = text_index.build(target.search_path, _documents(target, meter), inputs)
+            with replacing(target.search_path) as temporary:
+                count = text_index.build(temporary, _documents(target, meter), inputs)
         finally:
             progress.close()
         return record.finish({"documents": count, "bytes": target.search_path.stat().st_size})

@@ -13,15 +13,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.analysis.stratify import stratified
 from core.errors import Mistake
-from core.maps.stratify import stratified
-from core.retrieval.query_set import read_query_set
 from core.runs.describe import sampled
 from core.runs.files import remove_file
+from core.runs.labels import own_codes
 from core.runs.manifest import Manifest
 from core.runs.parquet import row_groups
-from core.runs.results import own_codes
-from core.runs.run import Run, digest_of, open_run, write_table
+from core.runs.parts import digest_of, write_table
+from core.runs.results import read_query_set
+from core.runs.run import Run, open_run
 from core.runs.schema import MAP
 from precompute.job.fingerprint import fingerprint, part_digest
 from precompute.job.progress import Meter, Progress, Quiet

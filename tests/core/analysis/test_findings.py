@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from core.analysis.findings import Finding, findings
 from core.analysis.merging import Agreement, Merges
 from core.analysis.probe import BY_DOCUMENT, BY_SAMPLE, SPLITS
-from core.analysis.report import Row, Tables, TopicMerges, as_json, mean_redundancy, most_redundant
+from core.analysis.report import TopicMerges, as_json, mean_redundancy, most_redundant
 from core.analysis.similarity import POOLINGS
 from core.analysis.topic_match import WITHIN
 from core.model.shape import ModelShape
-from core.model.slices import HEADS, RANDOM
+from core.model.stages import HEADS, RANDOM
 from core.runs.manifest import Manifest, Step
+from core.runs.tables import Row, Tables
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 

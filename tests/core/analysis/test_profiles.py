@@ -10,9 +10,9 @@ import pytest
 from core.analysis.auc import Histograms
 from core.analysis.profiles import Profiles, profiles
 from core.analysis.roles import RULES, Evidence, Verdict, verdict
-from core.analysis.similarity import own as similarity_to_own
 from core.analysis.similarity import similarity
-from core.model.slices import HEADS, RANDOM, cut
+from core.model.stages import HEADS, RANDOM, cut
+from core.runs.labels import own as similarity_to_own
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 

@@ -20,9 +20,10 @@ from core.analysis.bootstrap import (
     resamples,
     shares,
 )
-from core.analysis.similarity import POOLINGS, own, pooled, refuse_not_finite, similarity, unit
+from core.analysis.similarity import POOLINGS, pooled, refuse_not_finite, similarity, unit
 from core.errors import Mistake
-from core.model.slices import HEADS, RANDOM, cut, permutation
+from core.model.stages import HEADS, RANDOM, cut, permutation
+from core.runs.labels import own
 
 pytestmark = pytest.mark.filterwarnings("error")  # a warning of numpy in ordinary use is a bug
 few = settings(max_examples=40, deadline=None, derandomize=True)

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from core.analysis.heat_map import BLOCKS, PER_TOPIC, frequent_topics, heat_map
 from core.analysis.merging import STUDY_GROUPS, agreement, suggest_merges, topic_similarity
-from core.analysis.similarity import own, similarity
+from core.analysis.similarity import similarity
 from core.analysis.topic_match import WITHIN, mismatches, ranks, topic_match
 from core.analysis.topics import AUTO, LABELS, MOST, choose_topics, merged, merged_into, original
 from core.errors import Mistake
+from core.runs.labels import own
 
 pytestmark = pytest.mark.filterwarnings("error")  # a warning of numpy in ordinary use is a bug
 few = settings(max_examples=40, deadline=None, derandomize=True)

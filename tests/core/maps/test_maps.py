@@ -14,13 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import config as numba_config
 
+from core.analysis.stratify import stratified
 from core.errors import Mistake
-from core.maps.alignment import turn_onto
 from core.maps.neighbours import Index, neighbour_graph
 from core.maps.place import Placer
-from core.maps.quality import kept_by_chance, kept_neighbours
+from core.maps.quality import kept_by_chance, kept_neighbours, turn_onto
 from core.maps.repulsion import Grid, attraction, divergence
-from core.maps.stratify import stratified
 from core.maps.tsne import (
     METHODS,
     Fitted,

@@ -14,12 +14,11 @@ from torch import nn
 from transformers import AutoConfig, AutoModel
 
 from core.errors import Mistake
-from core.model.attended import attention
+from core.model.attention import attention
 from core.model.batches import pad
 from core.model.extract import HeadExtractor, Rows
 from core.model.families import FAMILIES, family_of, shape_of
-from core.model.pooling import POOLINGS
-from core.model.shape import ModelShape
+from core.model.shape import POOLINGS, ModelShape
 from core.model.stages import split_heads
 
 TOLERANCE = 1e-5  # on numbers of order 1: what float32 rounding leaves between two orders of summing

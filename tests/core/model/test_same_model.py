@@ -31,7 +31,7 @@ def tiny(tmp_path: Path, tiny_model: Path, write_corpus: Any, some_rows: Any) ->
 
 def test_a_document_of_the_corpus_gets_its_own_vectors(tiny: Run, tiny_model: Path) -> None:
     """The manifest knows only the folder's last part: it is looked for where models are kept."""
-    loaded = run_model(tiny.manifest(), Whereabouts(models_dir=tiny_model.parent, fetch=False))
+    loaded = run_model(tiny.manifest().model, Whereabouts(models_dir=tiny_model.parent, fetch=False))
     text = tiny.documents(["text"])["text"][3].as_py()
     for stage in (1, 2, 3):
         stored = np.concatenate(list(tiny.vectors(stage)))[3]
@@ -43,7 +43,7 @@ def test_a_document_of_the_corpus_gets_its_own_vectors(tiny: Run, tiny_model: Pa
 
 def test_a_folder_that_is_not_here(tiny: Run, tmp_path: Path) -> None:
     with pytest.raises(Mistake) as caught:
-        run_model(tiny.manifest(), Whereabouts(models_dir=tmp_path / "models", fetch=False))
+        run_model(tiny.manifest().model, Whereabouts(models_dir=tmp_path / "models", fetch=False))
     assert str(caught.value) == (
         "This run's model, 'tiny', is not on this machine. Make it available with 'HEADSCOPE_MODELS=… streamlit run "
         "app.py', where … is the folder that holds the folder 'tiny'."
@@ -52,16 +52,16 @@ def test_a_folder_that_is_not_here(tiny: Run, tmp_path: Path) -> None:
 
 def test_the_job_is_told_of_its_option(tiny: Run, tmp_path: Path) -> None:
     with pytest.raises(Mistake, match=r"There is no model 'tiny'.* if it is a folder, give --model\.$"):
-        run_model(tiny.manifest(), Whereabouts(models_dir=tmp_path / "models"))
+        run_model(tiny.manifest().model, Whereabouts(models_dir=tmp_path / "models"))
 
 
 def test_other_weights_of_the_same_name(tiny: Run, other_model: Path, tmp_path: Path) -> None:
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "tiny").symlink_to(other_model)
     with pytest.raises(Mistake, match=r"^The model 'tiny' on this machine is not the one .* its weights differ\."):
-        run_model(tiny.manifest(), Whereabouts(models_dir=tmp_path / "models", fetch=False))
+        run_model(tiny.manifest().model, Whereabouts(models_dir=tmp_path / "models", fetch=False))
     with pytest.raises(Mistake, match=r"its weights differ\. Give the right one with --model\.$"):
-        run_model(tiny.manifest(), Whereabouts(str(other_model)))
+        run_model(tiny.manifest().model, Whereabouts(str(other_model)))
 
 
 def named(manifest: Manifest, name: str) -> Manifest:
@@ -80,16 +80,16 @@ def test_a_model_of_the_hub_is_not_fetched(tiny: Run, tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     with pytest.raises(Mistake, match=r"^This run's model, 'some/model', .* 'hf download some/model'\.$"):
-        run_model(named(tiny.manifest(), "some/model"), Whereabouts(models_dir=tmp_path, fetch=False))
+        run_model(named(tiny.manifest(), "some/model").model, Whereabouts(models_dir=tmp_path, fetch=False))
     with pytest.raises(Mistake, match="could not be fetched from the hub"):
-        run_model(named(tiny.manifest(), "some/model"), Whereabouts(models_dir=tmp_path))
+        run_model(named(tiny.manifest(), "some/model").model, Whereabouts(models_dir=tmp_path))
     assert asked == [True, False]
 
 
 def test_a_package_that_is_not_installed(tiny: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(Mistake, match=r"^This run's model, 'SmolLM2-135M', is not .* with 'make smollm2'\.$"):
-        run_model(named(tiny.manifest(), "SmolLM2-135M"), Whereabouts(fetch=False))
+        run_model(named(tiny.manifest(), "SmolLM2-135M").model, Whereabouts(fetch=False))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from core.errors import Mistake
 from core.model.batches import batches, pad
-from core.model.pooling import POOLINGS, Pool, check_pooling
+from core.model.pooling import Pool, check_pooling
+from core.model.shape import POOLINGS
 from core.model.tokens import Tokens
 
 quick = settings(deadline=None, derandomize=True, max_examples=60)

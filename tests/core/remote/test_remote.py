@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from core.analysis.report import read_tables
 from core.errors import Mistake
 from core.model.shape import ModelShape
 from core.remote import mirror
-from core.remote.mirrors import cache_at, mirror_at
-from core.runs.draft import copied, publish
+from core.remote.mirror import cache_at, mirror_at
+from core.runs.replace import begin_copy, publish
+from core.runs.results import read_tables
 from core.runs.run import Run, open_run, run_names
 from precompute.labelling.answers import Answer
 from precompute.labelling.answers_there import answers_at
@@ -213,7 +213,7 @@ def test_readers_have_the_old_run_or_the_new_one_never_half_of_each(
 
     with monkeypatch.context() as patched:
         patched.setattr(there.store, "copy", killed)
-        patched.setattr("core.remote.mirror_publish._AT_ONCE", 1)
+        patched.setattr("core.remote.versions._AT_ONCE", 1)
         with pytest.raises(KeyboardInterrupt):
             analyse.run(analyse.AnalyseConfig(here, "run", model=MODEL, seed=7, centre=True))
     assert len(taken) == 4
@@ -236,7 +236,7 @@ def test_a_file_that_a_new_version_lacks_goes_and_the_others_stay(here: Path, el
     list(reader.vectors(1))
     kept = (elsewhere / "run/heads/stage=1/part-00000.parquet").stat().st_ino
     with run.lock():
-        draft = copied(run, "label")
+        draft = begin_copy(run, "label")
         from core.runs.files import remove_folder
 
         remove_folder(draft.part_path(3, 0).parent)

@@ -12,18 +12,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.errors import Mistake
+from core.errors import Mistake, RemoteMistake
 from core.model.embedder import Embedder, EmbedderConfig
 from core.model.shape import ModelShape
 from core.remote import lease
-from core.remote.errors import RemoteMistake, sentence
+from core.remote.errors import sentence
 from core.remote.lease import Lease
-from core.remote.mirror import Mirror
-from core.remote.mirrors import cache_at, mirror_at
+from core.remote.mirror import Mirror, cache_at, is_read_only, mirror_at
 from core.remote.objects import PROBE
-from core.runs.draft import Draft
+from core.runs.replace import NewVersion
 from core.runs.run import Run, open_run, run_names
-from core.settings import is_read_only, read_settings
+from core.settings import read_settings
 from precompute.steps.embed import step as embed
 from precompute.steps.embed.step import EmbedConfig
 from tests.conftest import Outcome
@@ -171,7 +170,7 @@ _UPLOAD = """
 import sys
 from pathlib import Path
 from core.runs.files import replacing
-from core.remote.mirrors import cache_at
+from core.remote.mirror import cache_at
 cache = cache_at(sys.argv[1], Path(sys.argv[2]))
 with replacing(cache / "run" / "documents.parquet") as temporary:
     temporary.write_bytes(bytes(30_000_000))
@@ -219,7 +218,7 @@ def test_a_new_version_that_one_machine_has_begun_is_gone_on_with_by_another(
         patched.setattr(Embedder, "embed", killed)
         with pytest.raises(KeyboardInterrupt):
             embed.run(config)
-    assert Draft(here, "run").is_begun()
+    assert NewVersion(here, "run").is_begun()
     assert len(Run(elsewhere, "run").documents()) == 3
     monkeypatch.setattr(lease, "STALE", 0.0)
     result = embed.run(EmbedConfig(elsewhere, "run", str(corpus), model, part_size=1, replace=True))

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.errors import Mistake
+from core.errors import Mistake, NoAnswer
 from core.model.shape import ModelShape
-from core.remote import breaker, mirror, mirrors
-from core.remote.errors import NoAnswer
-from core.remote.mirrors import cache_at, for_readers, mirror_at
-from core.runs.run import Run, fetched_by, open_run, run_names, trouble_at
+from core.remote import breaker, mirror
+from core.remote.mirror import cache_at, for_readers, mirror_at
+from core.runs import backend
+from core.runs.backend import fetched_by, trouble_at
+from core.runs.run import Run, open_run, run_names
 from precompute.steps.analyse import step as analyse
 from tests.conftest import page_at
 from tests.support.s3_server import S3Server
@@ -106,7 +107,7 @@ def test_readers_of_an_app_that_was_started_while_the_store_is_silent_have_the_m
     silence: Silence, readers: Path
 ) -> None:
     before = read_all(readers)
-    del mirrors._MIRRORS[readers]  # as in another process
+    del backend._ATTACHED[readers]  # as in another process
     for_readers(readers)
     with silence():
         assert all_at_once(lambda: read_all(readers)) == [before] * READERS
@@ -277,12 +278,12 @@ def test_asking_whether_a_file_is_here_removes_nothing(here: Path, elsewhere: Pa
     assert theirs.is_here(path)
     mine.store.put("run/heads/part.parquet", b"new")
     assert not theirs.is_here(path)
-    assert theirs.is_there(path)
+    assert theirs.has(path)
     assert path.read_bytes() == b"old"
     theirs.fetch(path)
     assert path.read_bytes() == b"new"
     mine.store.delete("run/heads/part.parquet")
-    assert not theirs.is_there(path)
+    assert not theirs.has(path)
     theirs.fetch(path)
     assert not path.exists()
 
@@ -294,8 +295,8 @@ def test_news_that_were_asked_for_a_moment_ago_are_not_waited_for(
     assert found is not None
     monkeypatch.setattr(breaker, "SILENCE", 10 * HANG)
     monkeypatch.setattr(mirror, "FRESH", 60.0)
-    for key in found._answered:
-        found._answered[key] -= 100.0
+    for key in found.answered:
+        found.answered[key] -= 100.0
     with s3_server.silent():
         assert all_at_once(lambda: read_all(readers)) == [before] * READERS
         assert not trouble_at(readers)

@@ -21,11 +21,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
+from core.analysis.agreement import all_compared
 from core.analysis.findings import findings
-from core.analysis.labels import all_compared
-from core.analysis.report import as_json, read_tables, topic_merges
+from core.analysis.report import as_json
 from core.errors import Mistake
-from core.runs.results import read_analysis, read_map, read_own_similarity, read_topics
+from core.runs.results import all_labels, read_analysis, read_map, read_own_similarity, read_tables, read_topics
 from core.runs.run import Run
 from core.runs.schema import ANALYSIS
 from core.runs.verify import verify
@@ -132,8 +132,8 @@ def readers(run: Run) -> dict[str, Callable[[], object]]:
         "manifest.json": run.manifest,
         "documents.parquet": run.documents,
         "topics.parquet": lambda: read_topics(run),
-        "original_topics.parquet": lambda: topic_merges(run, run.manifest().stages[-1]),
-        "labels": lambda: all_compared(run),
+        "original_topics.parquet": lambda: read_topics(run, original=True),
+        "labels": lambda: all_compared(all_labels(run)),
         "tables": lambda: findings(read_tables(run), None),
         "figures": lambda: json.dumps(as_json(read_tables(run))),
         "verify": lambda: verify(run, part_digest),

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from core.retrieval.head_index import HeadIndex
-from core.runs.int8 import dequantised, quantise
-from core.runs.run import read_part, write_part, write_table
+from core.runs.number_formats import dequantised, quantise
+from core.runs.parts import read_part, write_part, write_table
 from core.runs.schema import heads_schema
 
 ANY = st.floats(width=32, allow_nan=False, allow_infinity=False)

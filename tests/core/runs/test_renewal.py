@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.analysis.report import read_tables
 from core.model.embedder import Embedder, EmbedderConfig
 from core.model.shape import ModelShape
-from core.runs import draft as core_draft
-from core.runs import replace as exchange
-from core.runs.draft import Draft, copied, drafts, is_being_renewed, publish
+from core.runs import replace as replacement
+from core.runs.replace import NewVersion, begin_copy, is_being_renewed, new_versions, publish
+from core.runs.results import read_tables
 from core.runs.run import Run, run_names
 from core.runs.verify import verify
 from precompute.job.fingerprint import part_digest
@@ -47,7 +46,7 @@ MODEL = PlantedTopics(SHAPE, {})
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """How a folder takes another one's place; the second is for systems that cannot do it in one step."""
     if request.param == "two renames":
-        monkeypatch.setattr(exchange, "_exchanged", lambda *_: False)
+        monkeypatch.setattr(replacement, "_exchanged", lambda *_: False)
     return str(request.param)
 
 
@@ -120,13 +119,15 @@ def test_while_a_run_is_embedded_anew_the_old_one_is_read(
 def stopped(config: EmbedConfig, monkeypatch: pytest.MonkeyPatch, exchanged: bool) -> None:
     """The job ends as if killed just before or just after the new run has taken the old one's place."""
 
+    put_in_place = replacement.put_in_place
+
     def dies(*folders: Path) -> None:
         if exchanged:
-            exchange.put_in_place(*folders)
+            put_in_place(*folders)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(core_draft, "put_in_place", dies)
+        patch.setattr(replacement, "put_in_place", dies)
         with pytest.raises(KeyboardInterrupt):
             embed.run(config)
 
@@ -152,7 +153,7 @@ def test_killed_after_the_exchange_the_old_run_does_not_come_back(
     stopped(config, monkeypatch, exchanged=True)
     assert texts(run) == ["loom", "enzyme", "glacier"]
     assert len(left(run)) == 1
-    assert drafts(run) == [], "what was replaced is no new version"
+    assert new_versions(run) == [], "what was replaced is no new version"
     assert embed.run(replace(config, replace=False)).skipped
     assert left(run) == []
     assert texts(run) == ["loom", "enzyme", "glacier"]
@@ -189,7 +190,7 @@ def test_killed_for_real_refused_meanwhile_and_gone_on_with(
     one_thread: None,
 ) -> None:
     cache = tmp_path / "cache"
-    run, new = Run(cache, "run"), Draft(cache, "run")
+    run, new = Run(cache, "run"), NewVersion(cache, "run")
     common = ("embed", "run", "--cache", cache, "--model", tiny_model, "--part-size", 2, "--replace")
     write_run(cache, "run", SHAPE, lambda *_: np.ones((1, 32)), [None], texts=["harbour"])
     rows = some_rows(120, words=100)
@@ -365,7 +366,7 @@ def test_all_with_other_labels_changes_labels_and_figures_together(
 
 def test_a_reader_of_the_old_run_reads_on_in_the_files_it_has_open(planted: Run) -> None:
     with planted.documents_path.open("rb") as file:
-        new = copied(planted, "analyse")
+        new = begin_copy(planted, "analyse")
         new.write_manifest(new.manifest())
         publish(new)
         assert file.read(4) == b"PAR1"
@@ -385,7 +386,7 @@ def test_a_run_by_a_second_name_is_renewed_in_its_own_folder(planted: Run) -> No
 
 def test_a_page_says_that_a_new_version_is_being_built(planted: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     sentence = "A new version of this run is being built. Until it is finished you see this one."
-    copied(planted, "analyse")
+    begin_copy(planted, "analyse")
     app = page_at(planted.cache, "pages/understand/stages/page.py", monkeypatch)
     assert sentence not in [caption.value for caption in app.sidebar.caption], "nobody is at work on it"
     with planted.lock():

@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.errors import Mistake
-from core.runs import parquet, row_lookup
-from core.runs.row_lookup import RowLookup
+from core.runs import parquet
+from core.runs import parquet as row_lookup
+from core.runs.parquet import RowLookup
 
 SCHEMA = pa.schema([pa.field("doc", pa.int32(), nullable=False), pa.field("text", pa.string(), nullable=False)])
 

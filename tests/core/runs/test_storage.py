@@ -15,8 +15,9 @@ from core.model.embedder import EmbedderConfig
 from core.model.shape import ModelShape
 from core.model.tokens import Tokens
 from core.runs.describe import check_stages, left_out, stages_said
-from core.runs.int8 import quantise
-from core.runs.run import Run, digest_of, write_part
+from core.runs.number_formats import quantise
+from core.runs.parts import digest_of, write_part
+from core.runs.run import Run
 from core.runs.verify import verify
 from precompute.job.fingerprint import part_digest
 from precompute.job.storage import Storage

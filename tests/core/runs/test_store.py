@@ -17,24 +17,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.cache_address import check_run_name
 from core.errors import Mistake
 from core.model.shape import ModelShape
-from core.runs.files import check_run_name, remove_leftovers, replacing
-from core.runs.float16 import fits_float16
+from core.remote.mirror import default_cache
+from core.runs.files import remove_leftovers, replacing
 from core.runs.manifest import Manifest, Step
-from core.runs.run import (
-    Run,
-    default_cache,
-    digest_of,
-    open_run,
-    read_part,
-    run_names,
-    write_part,
-    write_table,
-)
+from core.runs.number_formats import fits_float16
+from core.runs.parts import digest_of, read_part, write_part, write_table
+from core.runs.run import Run, open_run, run_names
 from core.runs.schema import DIGEST, documents_schema, heads_schema
 from core.runs.verify import verify
-from core.runs.widening import widen_parts
 from precompute.job.fingerprint import part_digest
 
 SHAPE = ModelShape(layers=3, heads=2, kv_heads=1, hidden=6, head_dim=2)  # stage 1 is 4 wide, stages 2 and 3 are 6
@@ -614,7 +607,7 @@ def test_ordinary_vectors_fit() -> None:
 
 def test_widening_keeps_values_documents_and_digests(run: Run) -> None:
     digests = {path: digest_of(path) for stage in (1, 2, 3) for path in run.parts(stage)}
-    widen_parts(run, SHAPE)
+    run.to_float32(SHAPE)
     run.write_manifest(manifest_of(dtype="float32"))
     assert {path: digest_of(path) for path in digests} == digests
     for stage in (1, 2, 3):
@@ -625,9 +618,9 @@ def test_widening_keeps_values_documents_and_digests(run: Run) -> None:
 
 
 def test_widening_again_rewrites_nothing(run: Run) -> None:
-    widen_parts(run, SHAPE)
+    run.to_float32(SHAPE)
     times = [path.stat().st_mtime_ns for stage in (1, 2, 3) for path in run.parts(stage)]
-    widen_parts(run, SHAPE)
+    run.to_float32(SHAPE)
     assert [path.stat().st_mtime_ns for stage in (1, 2, 3) for path in run.parts(stage)] == times
 
 

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.model.shape import ModelShape
-from core.runs.run import Run, write_table
+from core.runs.parts import write_table
+from core.runs.run import Run
 from core.runs.schema import FAILED
 from core.runs.verify import verify
 from precompute.job.fingerprint import part_digest

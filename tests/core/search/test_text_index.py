@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from core.errors import Mistake
+from core.runs.files import replacing
 from core.search import index as text_index
 from core.search.index import build, find, index_digest, problem, query_of
 
@@ -117,8 +118,8 @@ def test_an_index_that_is_not_finished_is_not_there(tmp_path: Path) -> None:
         yield 0, "one", "two"
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        build(tmp_path / "search.sqlite", documents(), "digest")  # type: ignore[arg-type]
+    with pytest.raises(KeyboardInterrupt), replacing(tmp_path / "search.sqlite") as temporary:
+        build(temporary, documents(), "digest")  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []
 
 

@@ -17,8 +17,7 @@ import pytest
 from core.errors import Mistake
 from core.uploads import apart as apart_module
 from core.uploads import read_upload
-from core.uploads.apart import MEMORY, apart
-from core.uploads.turns import AT_ONCE, MOST_WAITING, Turns
+from core.uploads.apart import AT_ONCE, MEMORY, MOST_WAITING, ParserQueue, apart
 
 pytestmark = pytest.mark.slow
 SOON = 60.0
@@ -207,14 +206,14 @@ def test_forty_files_at_once_are_read_two_at_a_time(parsers: Parsers) -> None:
 class Held:
     """A session in the line, until it is let go."""
 
-    def __init__(self, turns: Turns) -> None:
+    def __init__(self, turns: ParserQueue) -> None:
         self.places: list[int] = []
         self.turn, self.go = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._wait, args=(turns,))
         self._thread.start()
 
-    def _wait(self, turns: Turns) -> None:
-        with turns.turn(self.places.append):
+    def _wait(self, turns: ParserQueue) -> None:
+        with turns.place(self.places.append):
             self.turn.set()
             assert self.go.wait(SOON)
 
@@ -224,7 +223,7 @@ class Held:
 
 
 def test_who_waits_sees_the_place_and_comes_in_order() -> None:
-    turns = Turns(at_once=2)
+    turns = ParserQueue(at_once=2)
     first, second = Held(turns), Held(turns)
     assert first.turn.wait(SOON)
     assert second.turn.wait(SOON)
@@ -244,10 +243,10 @@ def test_who_waits_sees_the_place_and_comes_in_order() -> None:
 
 
 def test_who_leaves_the_line_holds_up_nobody() -> None:
-    turns = Turns(at_once=1)
+    turns = ParserQueue(at_once=1)
     first = Held(turns)
     assert first.turn.wait(SOON)
-    with pytest.raises(ZeroDivisionError), turns.turn(lambda before: print(1 // (before - 1))):
+    with pytest.raises(ZeroDivisionError), turns.place(lambda before: print(1 // (before - 1))):
         pytest.fail("it was not its turn")
     second = Held(turns)
     assert until(lambda: second.places[-1:] == [1])
@@ -257,19 +256,19 @@ def test_who_leaves_the_line_holds_up_nobody() -> None:
 
 
 def test_a_line_that_is_full_says_so() -> None:
-    turns = Turns(at_once=1)
+    turns = ParserQueue(at_once=1)
     held = []
     for place in range(MOST_WAITING + 1):
         held.append(Held(turns))
         assert until(lambda place=place: held[place].turn.is_set() or held[place].places)  # type: ignore[misc]
     with (
         pytest.raises(Mistake, match=r"^40 files are waiting to be read already\. Try again in a minute\."),
-        turns.turn(lambda _: None),
+        turns.place(lambda _: None),
     ):
         pytest.fail("it was not its turn")
     for one in held:
         one.end()
-    with turns.turn(lambda _: pytest.fail("nobody is before it")):
+    with turns.place(lambda _: pytest.fail("nobody is before it")):
         pass
 
 

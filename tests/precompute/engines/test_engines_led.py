@@ -16,7 +16,7 @@ import pytest
 from core.errors import Mistake
 from core.remote import lease
 from core.remote.lease import Lease
-from core.remote.mirrors import cache_at, mirror_at
+from core.remote.mirror import cache_at, mirror_at
 from core.runs.run import Run
 from core.runs.verify import verify
 from precompute.engines import led

@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.analysis.labels import CIRCULAR_NOTE, WORDS, all_compared, kept_labels, kept_sources, label_facts
-from core.analysis.report import read_tables
+from core.analysis.agreement import all_compared
 from core.analysis.topics import merged
 from core.errors import Mistake
 from core.model.shape import ModelShape
-from core.runs.results import read_labels
+from core.runs.labels import CIRCULAR_NOTE, LABEL_SOURCES, label_facts
+from core.runs.results import all_labels, kept_labels, kept_sources, read_labels, read_tables
 from core.runs.run import Run
 from core.runs.schema import DIGEST, LABELS
 from core.runs.verify import verify
@@ -104,7 +104,7 @@ def write_labels(path: Path, rows: Sequence[tuple[Any, ...]], header: tuple[str,
 
 
 def test_one_table_of_sources_for_the_words_the_choices_and_the_work() -> None:
-    assert list(SOURCES) == list(WORDS) == ["column", "openai", "zero-shot", "file"]
+    assert list(SOURCES) == list(LABEL_SOURCES) == ["column", "openai", "zero-shot", "file"]
     assert STEPS == ("embed", "search", "label", "analyse", "project")
 
 
@@ -130,7 +130,7 @@ def test_a_corpus_without_topics_goes_on_unlabelled(tmp_path: Path) -> None:
     assert labelled(bare, None).manifest.steps["label"].counts == {"labelled": 0, "unlabelled": DOCS}
     analysed(bare)
     assert label_facts(bare.manifest()).source is None
-    assert all_compared(bare) == []
+    assert all_compared(all_labels(bare)) == []
     assert problems(bare) == ()
 
 

@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from core.analysis.labels import all_compared, kept_labels, kept_sources
+from core.analysis.agreement import all_compared
 from core.model.shape import ModelShape
-from core.runs.results import read_labels
+from core.runs.results import all_labels, kept_labels, kept_sources, read_labels
 from core.runs.run import Run
 from core.runs.verify import verify
 from precompute import cli
@@ -418,5 +418,5 @@ def test_all_keeps_what_a_language_model_has_said_and_pays_nobody_unasked(
     assert len(server.seen) == calls
     said = command("report", "run", "--cache", run.cache).out
     assert "Labels: openai: a language model's answers (gpt-4o)" in said
-    assert [(pair.first, pair.second) for pair in all_compared(run)] == [("column", "openai")]
+    assert [(pair.first, pair.second) for pair in all_compared(all_labels(run))] == [("column", "openai")]
     assert problems(run) == ()

@@ -1,5 +1,6 @@
-"""Head vectors as int8: of each head's vector in a document the largest number is 127 steps, and a step is its scale.
+"""How head vectors are stored: float16 where it holds them, or int8.
 
+As int8 the largest number of each head's vector in a document is 127 steps, and a step is its scale.
 A head by itself, for heads differ in length by orders of magnitude, and a document by itself, so that no part has to
 know of another. An error of half a step at most, whatever the range: nothing is too large or too small.
 """
@@ -10,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+WORST_ERROR = 2.0**-8
+"""Of a head vector in float16, relative to its length. Ordinary rounding stays below 2^-11 of each number."""
 _STEPS = 127
 _LEAST_SCALE, _MOST_SCALE = 2.0**-17, 65_504 / _STEPS
 """Between these, rounding to float16 adds less than a fifteenth of a step."""
@@ -49,3 +52,15 @@ def dequantised(found: Quantised) -> np.ndarray:
     half = bool(((used >= _LEAST_SCALE) & (used <= _MOST_SCALE)).all())
     values = found.values.reshape(docs, heads, found.values.shape[1] // heads) * found.scale[:, :, None]
     return values.astype(np.float16 if half else np.float32, copy=False).reshape(found.values.shape)
+
+
+def fits_float16(vectors: np.ndarray, heads: int) -> bool:
+    """Whether every head's vector in ``vectors[doc, head * dim]`` survives float16: nothing too large, nothing lost."""
+    slices = vectors.reshape(len(vectors) * heads, -1)
+    with np.errstate(over="ignore"):
+        rounded = slices.astype(np.float16).astype(np.float32)
+    if not np.isfinite(rounded).all():
+        return False
+    slices = slices.astype(np.float64)  # squares of numbers below 1e-22 are nothing in float32
+    error = np.linalg.norm(rounded - slices, axis=1)
+    return bool((error <= WORST_ERROR * np.linalg.norm(slices, axis=1)).all())

@@ -1,7 +1,8 @@
-"""Which versions of the libraries made a run."""
+"""This machine: its processors and the versions of its libraries."""
 
 from __future__ import annotations
 
+import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
@@ -11,6 +12,7 @@ _LIBRARIES = ("torch", "transformers", "tokenizers", "numpy", "pyarrow")
 
 
 def versions() -> dict[str, str]:
+    """Of what decides a run's numbers."""
     found = {"headscope": VERSION, "python": platform.python_version()}
     for name in _LIBRARIES:
         try:
@@ -18,3 +20,9 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             found[name] = "not installed"
     return found
+
+
+def cores() -> int:
+    """Processors that this process may use (by affinity, as in a container); all where the system does not say."""
+    asked = getattr(os, "sched_getaffinity", None)  # Linux alone has it
+    return len(asked(0)) if asked is not None else os.cpu_count() or 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.cost import (
+from benchmarks.cost_model import (
     FLOAT16,
     INT8,
     LAYOUTS,

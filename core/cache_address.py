@@ -1,4 +1,4 @@
-"""Where a cache lies that is no folder of this machine: ``s3://bucket/prefix`` or ``gs://bucket/prefix``."""
+"""What people type: a cache's address (``s3://bucket/prefix``, ``gs://bucket/prefix``), and the names of its runs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ SCHEMES = ("s3", "gs")
 """Of the object stores; ``file://`` is a folder."""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,220}")
+_RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _FROM_ENVIRONMENT = (
     "Credentials and settings come from the environment alone: take them out of the address, and set "
     "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or GOOGLE_APPLICATION_CREDENTIALS, instead."
@@ -62,3 +63,18 @@ def parse(text: str) -> Address | Path:
     if not _BUCKET.fullmatch(found.netloc) or any(name in (".", "..") or not name.isprintable() for name in names):
         raise Mistake(f"'{scheme}://' is followed by no bucket and prefix. Write {scheme}://bucket/prefix.")
     return Address(scheme, found.netloc, "/".join(names))
+
+
+def is_run_name(name: str) -> bool:
+    """Whether ``name`` is one plain folder name."""
+    return bool(_RUN_NAME.fullmatch(name)) and ".." not in name and not name.endswith(".")
+
+
+def check_run_name(name: str) -> str:
+    """A run's name is one plain folder name: no separators, no leading dot, nothing that leaves the cache."""
+    if not is_run_name(name):
+        raise Mistake(
+            f"{name[:80]!r} cannot name a run. Use 1–64 letters, digits, dots, dashes and underscores, "
+            "beginning with a letter or digit."
+        )
+    return name

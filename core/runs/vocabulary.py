@@ -1,0 +1,49 @@
+"""What the columns of a run's tables may hold, beside the schema: storage knows no analysis.
+
+A test compares these names with the tables of core.analysis and core.retrieval that write them.
+"""
+
+from __future__ import annotations
+
+from core.model.stages import HEADS, RANDOM
+
+TOPICS_SHA256 = "c16bf9c35b218653959a953423b45baef37735a9e632962daa8e53d25d88bfa8"
+"""Of FineWeb's 39 topics, joined by line breaks (core.analysis.topics.original)."""
+
+WITHIN = (1, 5, 10)
+HEAD_POOLINGS = ("mean of vectors", "mean of cosines", "max of cosines")
+SPLITS = ("sample", "document")
+
+ATTENTION_MEASURES = (
+    *("previous", "same", "next", "first", "delimiters"),
+    *("distance", "entropy", "window", "rare"),
+)
+ATTENTION_ENDS = ("", "_low", "_high", "_shuffled")
+"""Of the names of columns: a measure's mean, its interval, and what shuffled positions give."""
+ATTENTION_TYPES = (
+    *("previous token", "next token", "sink", "delimiter", "rare token"),
+    *("local", "long-range", "broad", "mixed"),
+)
+FARTHEST = 32
+"""Tokens between the ends of an attention pattern and its middle."""
+
+LAYER_CURVES = {
+    "topic_match": ("full", HEADS, RANDOM),
+    "selectivity": ("full", HEADS, RANDOM),
+    "probe": (HEADS, RANDOM),
+    "groups": ("within", "between"),
+    "activation": (HEADS,),
+}
+SIDES = ("most", "least")
+TO_READ = 5
+"""Documents of each side."""
+
+TASKS = ("queries", "same topic", "topic match")
+WAYS = ("full", "mean", "max", "weighted", "voting", "decay", "distance", "split", "fusion")
+CHANCE = "chance"
+METRICS = ("success", "category", "all found", "weighted", "ndcg", "mrr")
+ORDERS = ("greedy", "activation", "random")
+WEIGHT_KINDS = ("uniform", "mrag", "learned")
+CLAIMS = ("better", "worse", "no difference shown")
+DEPTH = 32
+MOST_QUERIES = 20_000
