@@ -6,11 +6,11 @@ The file has two halves. The server imports it once and serves ``app``; Streamli
 import streamlit as st
 from streamlit.navigation.page import Page
 
-from pages.shared.front_door import ICON, front_door
-from pages.shared.guard import MIDDLEWARE
-from pages.shared.server import ROUTES, lifespan
+from pages.shared.server.front_door import ICON, front_door
+from pages.shared.server.guard import MIDDLEWARE
+from pages.shared.server.lifespan import ROUTES, lifespan
+from pages.shared.server.visit import visit
 from pages.shared.url import note_page
-from pages.shared.visit import visit
 
 # A folder per page, with its page.py: a direct child of pages/ could be reached around this file.
 PAGES = {

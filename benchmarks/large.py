@@ -80,7 +80,7 @@ def walk(run: str) -> dict[str, Any]:
     """All pages and searches in one process: seconds of each view, milliseconds of each search, MB at the end."""
     from streamlit.testing.v1 import AppTest
 
-    from pages.shared.corpus import pairs, place, say, yardstick
+    from pages.shared.corpus import pairs, place, vote_weights, yardstick
     from pages.shared.data import neighbours, run_state, search
 
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
@@ -107,7 +107,7 @@ def walk(run: str) -> dict[str, Any]:
         found["pages"][f"nearest documents, stage {stage}"] = time.perf_counter() - began
         began = time.perf_counter()
         vectors = state.run.document_vectors(stage, 7).reshape(state.manifest.shape.heads, -1)
-        _ = yardstick(state, stage), say(state, stage), pairs(state, stage), place(state, stage, vectors)
+        _ = yardstick(state, stage), vote_weights(state, stage), pairs(state, stage), place(state, stage, vectors)
         found["pages"][f"what a document is held against, stage {stage}"] = time.perf_counter() - began
     for what, text in searched_for().items():
         times = []

@@ -13,24 +13,14 @@ from core.runs.results import read_analysis
 from core.runs.run import Run
 from core.runs.tables import Row
 from pages.shared.data import RunState
-from pages.shared.steady import ATTENTION, steady
+from pages.shared.run_version import ATTENTION, one_version
 from pages.shared.text import plain
 
-COLOURS = {
-    "light": {
-        "previous token": "#2B5C9E", "next token": "#7FAEDB", "sink": "#5F6B7A", "delimiter": "#B58A1F",
-        "rare token": "#8A6FB0", "local": "#3A8C6E", "long-range": "#C2543F", "broad": "#E0A58F", "mixed": "#E9E4D8",
-    },
-    "dark": {
-        "previous token": "#7FB0F5", "next token": "#3F6DB0", "sink": "#8B95A4", "delimiter": "#E3BE5C",
-        "rare token": "#BFA5E6", "local": "#6FCBA6", "long-range": "#F2957B", "broad": "#9A5A48", "mixed": "#2A303B",
-    },
-}  # fmt: skip
-"""By type; the letters say it too, for no palette of nine is told apart by everybody."""
 LETTERS = {
     "previous token": "pr", "next token": "nx", "sink": "si", "delimiter": "de", "rare token": "ra", "local": "lo",
     "long-range": "lr", "broad": "br", "mixed": "",
 }  # fmt: skip
+"""In the cells of the grid: not everybody can distinguish nine colours."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +60,13 @@ def evidence_of(row: Row, type_: str) -> str:
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the figures …")
-@steady(*ATTENTION)
+@one_version(*ATTENTION)
 def _rows(run: Run, version: str) -> dict[tuple[int, int], Row]:
     return {(row["layer"], row["head"]): row for row in read_analysis(run, "attention").to_pylist()}
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the figures …")
-@steady(*ATTENTION)
+@one_version(*ATTENTION)
 def _patterns(run: Run, version: str) -> Patterns:
     table = read_analysis(run, "attention_patterns").sort_by(
         [(name, "ascending") for name in ("layer", "head", "offset")]

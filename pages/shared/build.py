@@ -11,9 +11,9 @@ from pathlib import Path
 import streamlit as st
 
 from core.runs.backend import backend_at
-from pages.shared.log import Clock, event
-from pages.shared.metrics import count
-from pages.shared.visit import note
+from pages.shared.server.log import Stopwatch, event
+from pages.shared.server.metrics import count
+from pages.shared.server.visit import note
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 
@@ -25,18 +25,9 @@ class Build:
         self.fraction = 0.0
         self.sentence = "Starting …"
         self.problem = ""
-        self._clock = Clock()
-        command = [
-            sys.executable,
-            "-m",
-            "precompute",
-            "all",
-            "demo",
-            "--cache",
-            backend_at(cache).place,
-            "--progress",
-            "json",
-        ]
+        self._clock = Stopwatch()
+        options = ["--cache", backend_at(cache).place, "--progress", "json"]
+        command = [sys.executable, "-m", "precompute", "all", "demo", *options]
         self._process = subprocess.Popen(
             command,
             cwd=PROJECT,

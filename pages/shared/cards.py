@@ -8,8 +8,11 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.shared.text import safe, shortened
+from pages.shared.theme import CSS
 
-_STYLE = """
+_STYLE = (
+    f"<style>{CSS}</style>"
+    + """
 <style>
 .hs-cards { display: flex; flex-direction: column; gap: .5rem; }
 .hs-card { border: 1px solid color-mix(in srgb, currentColor 16%, transparent); border-radius: .5rem;
@@ -23,11 +26,12 @@ _STYLE = """
 .hs-meta { opacity: .78; font-size: .85em; margin-top: .1rem; }
 .hs-bar { height: .28rem; border-radius: .2rem; margin-top: .4rem;
   background: color-mix(in srgb, currentColor 12%, transparent); }
-.hs-bar > span { display: block; height: 100%; border-radius: .2rem; background: #C2543F; }
-.hs-bar > span.hs-negative { background: #4C78C8; }
+.hs-bar > span { display: block; height: 100%; border-radius: .2rem; background: var(--hs-positive); }
+.hs-bar > span.hs-negative { background: var(--hs-negative); }
 .hs-text { white-space: pre-wrap; margin-top: .55rem; line-height: 1.5; }
 </style>
 """
+)
 
 
 @dataclass(frozen=True)

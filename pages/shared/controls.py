@@ -1,37 +1,79 @@
-"""The choices that make up a view: stage, head, document. Each is in the address."""
+"""The choices that make up a view: run, stage, head, document, and a run to compare with. Each is in the address."""
 
 from __future__ import annotations
 
 import numpy as np
 import streamlit as st
 
+from core.model.presets import PRESETS
 from core.model.stages import STAGES
+from core.runs.backend import fetched_by, trouble_at
 from core.runs.describe import left_out, stages_said
 from core.runs.manifest import Manifest
+from core.runs.replace import is_being_renewed
 from core.search.index import Found
-from pages.shared.data import RunState, documents, search
-from pages.shared.text import shortened
-from pages.shared.url import choice_from_url, choice_to_url
+from core.settings import setting
+from pages.shared.components.copy_link import copy_link
+from pages.shared.data import RunState, cache_folder, documents, runs, search
+from pages.shared.text import plain, shortened
+from pages.shared.url import choice_from_url, choice_to_url, keep_choices, linked
 
 SEARCH_HELP = "All words must occur, or words that begin so. Accents and capitals do not count."
-_MOST_OPTIONS = 1_000
+_MOST_OPTIONS, _MOST_BUTTONS = 1_000, 64
+
+
+def choose_run() -> RunState | None:
+    """The run that is chosen, or None where the cache is empty."""
+    keep_choices()
+    states = {state.run.name: state for state in runs()}
+    if not states:
+        return None
+    if trouble := trouble_at(cache_folder()):
+        when = f"by {moment}" if (moment := fetched_by(cache_folder())) else "before"
+        st.sidebar.warning(
+            f"You see what this server had fetched {when}. {plain(trouble)}", icon=":material/cloud_off:"
+        )
+    names = list(states)
+    first = next((name for name in (setting("HEADSCOPE_RUN"), "demo") if name in states), names[0])
+    name = linked(
+        st.sidebar.selectbox,
+        "Run",
+        "run",
+        names,
+        first,
+        help="A run is one corpus embedded with one model at one layer: a folder of the cache.",
+    )
+    state = states[name]
+    if state.manifest is not None:
+        model = state.manifest.model
+        st.sidebar.caption(
+            f"{plain(model['name'])}  \nlayer {model['layer']} of {model['layers']} · {model['heads']} heads on "
+            f"{model['kv_heads']}"
+        )
+        preset = PRESETS.get(model["name"])
+        if preset:
+            st.sidebar.caption(f"Licence of the model: {plain(preset.licence)}")
+        if state.finished and is_being_renewed(state.run):
+            st.sidebar.caption("A new version of this run is being built. Until it is finished you see this one.")
+    with st.sidebar:
+        copy_link()
+    return state
 
 
 def choose_stage(manifest: Manifest) -> int:
     """One of the stages that the run keeps; those that it was told to leave out are named."""
     stages, missing = manifest.stages, left_out(manifest)
-    choice_from_url("stage", stages, stages[0])
-    stage = st.segmented_control(
+    stage = linked(
+        st.segmented_control,
         "Stage",
+        "stage",
         stages,
+        stages[0],
         format_func=lambda number: f"{number} {STAGES[number].name}",
         required=True,
-        key="stage",
         help="Where in the model the heads are read.  \n"
         + "  \n".join(f"**{stage.number} {stage.name}** – {stage.sentence}" for stage in STAGES.values()),
     )
-    stage = int(stage or stages[0])
-    choice_to_url("stage", stage, stages[0])
     st.caption(f"{STAGES[stage].sentence} {STAGES[stage].caveat}")
     if missing:
         st.caption(
@@ -41,12 +83,12 @@ def choose_stage(manifest: Manifest) -> int:
     return stage
 
 
-def choose_head(heads: int) -> int:
-    numbers = list(range(1, heads + 1))
-    choice_from_url("head", numbers, 1)
-    head = int(st.selectbox("Head", numbers, key="head", help="Heads are counted from 1."))
-    choice_to_url("head", head, 1)
-    return head
+def choose_head(heads: int, as_buttons: bool = False) -> int:
+    """From a list; of some heads each is a button."""
+    numbers, help = list(range(1, heads + 1)), "Heads are counted from 1."
+    if as_buttons and heads <= _MOST_BUTTONS:
+        return linked(st.pills, "Head", "head", numbers, 1, required=True, help=help)
+    return linked(st.selectbox, "Head", "head", numbers, 1, help=help)
 
 
 def choose_document(state: RunState, first: np.ndarray | None = None) -> int | None:
@@ -61,27 +103,41 @@ def choose_document(state: RunState, first: np.ndarray | None = None) -> int | N
     if not len(docs):
         st.info("No document has all of these words. Try fewer.", icon=":material/search_off:")
         return None
-    linked = st.query_params.get("doc", "")  # a linked document is listed, however far down the corpus it is
+    given = st.query_params.get("doc", "")  # a linked document is listed, however far down the corpus it is
     options = docs[:_MOST_OPTIONS].tolist()
-    if not words.strip() and linked.isdecimal() and len(linked) < 10:
-        options += [int(linked) - 1] if 0 < int(linked) <= len(table) and int(linked) - 1 not in options else []
+    if not words.strip() and given.isdecimal() and len(given) < 10:
+        options += [int(given) - 1] if 0 < int(given) <= len(table) and int(given) - 1 not in options else []
     count = len(docs) if words.strip() else len(table)
     if count > len(options):
         more = "more than " if found.more else ""
         st.caption(f"{len(options):,} of {more}{count:,} documents are listed; search to narrow them down.")
     numbers = [doc + 1 for doc in options]
-    choice_from_url("doc", numbers, numbers[0])
     titles = dict(zip(numbers, table.rows(options, ["title"])["title"].to_pylist(), strict=True))
+    choice_from_url("doc", numbers, numbers[0])
     number = int(
         st.selectbox(
-            "Document",
-            numbers,
-            key="doc",
-            format_func=lambda number: f"{number} · {shortened(titles[number], 120)}",
+            "Document", numbers, key="doc", format_func=lambda number: f"{number} · {shortened(titles[number], 120)}"
         )
     )
-    choice_to_url("doc", number, int(every[0]) + 1)
+    choice_to_url("doc", number, int(every[0]) + 1)  # not what a search found first: an address is for all searches
     return number - 1
+
+
+def choose_other_run(state: RunState) -> RunState | None:
+    """A run to compare with; without another one that has figures, nothing is asked."""
+    others = {other.run.name: other for other in runs() if other.analysed and other.run.name != state.run.name}
+    if not others:
+        return None
+    name = linked(
+        st.selectbox,
+        "Beside another run",
+        "beside",
+        ["", *others],
+        "",
+        format_func=lambda name: name or "none",
+        help="Another model, or the same one at another layer.",
+    )
+    return others.get(name)
 
 
 def say_what_was_searched(state: RunState, found: Found) -> None:

@@ -16,16 +16,16 @@ from core.retrieval.votes import Say
 from core.runs.results import read_fitted_map, read_similarity, read_topics
 from core.runs.run import Run
 from pages.shared.data import RunState, head_index
-from pages.shared.steady import FIGURES, steady
+from pages.shared.run_version import FIGURES, one_version
 
 MOST_COMPARED = 50_000
 """Documents that a percentile is of: the study's 33 × 25 similarities of so many take 80 MB a stage."""
 _PIECE = 4_096
 
 
-def say(state: RunState, stage: int) -> np.ndarray:
+def vote_weights(state: RunState, stage: int) -> np.ndarray:
     """``[head]``: how much each head's vote weighs."""
-    return _say(state.run, state.version, stage, head_index(state, stage)).weight
+    return _vote_weights(state.run, state.version, stage, head_index(state, stage)).weight
 
 
 def yardstick(state: RunState, stage: int) -> Yardstick:
@@ -46,7 +46,7 @@ def place(state: RunState, stage: int, vectors: np.ndarray) -> np.ndarray:
 
 
 @st.cache_resource(max_entries=12, show_spinner=False)
-def _say(run: Run, version: str, stage: int, _index: HeadIndex) -> Say:
+def _vote_weights(run: Run, version: str, stage: int, _index: HeadIndex) -> Say:
     return Say.of(_pieces(_index), len(_index.lengths))
 
 
@@ -58,7 +58,7 @@ def _pieces(index: HeadIndex) -> Iterator[np.ndarray]:
 
 
 @st.cache_resource(max_entries=3, show_spinner="Reading the corpus's similarities …")
-@steady(*FIGURES)
+@one_version(*FIGURES)
 def _yardstick(run: Run, version: str, stage: int, _index: HeadIndex) -> Yardstick:
     manifest, topics = run.manifest(), read_topics(run)
     heads, docs = manifest.shape.heads, compared_with(int(manifest.corpus["documents"]))
@@ -91,7 +91,7 @@ def _pairs(run: Run, version: str, stage: int, _index: HeadIndex) -> Ranks | Non
 
 
 @st.cache_resource(max_entries=3, show_spinner="Reading the map …")
-@steady(*FIGURES)
+@one_version(*FIGURES)
 def _placer(run: Run, version: str, stage: int) -> Placer:
     fitted = read_fitted_map(run, stage)
     return Placer.of(fitted.vectors, fitted.places)

@@ -38,7 +38,7 @@ from core.runs.results import (
 from core.runs.run import Run, open_run, row_among, run_names
 from core.runs.tables import Tables
 from core.search.index import Found, find, scan
-from pages.shared.steady import ATTENTION, DOCUMENTS, FIGURES, RETRIEVAL, SEARCH, VECTORS, steady, version_of
+from pages.shared.run_version import ATTENTION, DOCUMENTS, FIGURES, RETRIEVAL, SEARCH, VECTORS, one_version, version_of
 
 MOST_VECTORS = 2 * 2**30
 """Bytes of one stage's vectors that pages hold: a hundred thousand documents of the study's model take 0.8 GB."""
@@ -244,20 +244,20 @@ def own_similarity(state: RunState, stage: int) -> np.ndarray:
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the documents …")
-@steady(*DOCUMENTS)
+@one_version(*DOCUMENTS)
 def _documents(run: Run, version: str) -> RowLookup:
     return run.document_lookup()
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-@steady(*SEARCH)
+@one_version(*SEARCH)
 def _search(run: Run, version: str, words: str) -> Found:
     count = int(run.manifest().corpus["documents"])
     return find(run.inside(run.search_path), words, count, f"python -m precompute search {run.name} --again")
 
 
 @st.cache_resource(max_entries=3, show_spinner="Reading the corpus's vectors …")
-@steady(*VECTORS)
+@one_version(*VECTORS)
 def _head_index(run: Run, version: str, stage: int) -> HeadIndex:
     manifest = run.manifest()
     docs, width = manifest.with_vectors, manifest.shape.width(stage)
@@ -274,7 +274,7 @@ def _head_index(run: Run, version: str, stage: int) -> HeadIndex:
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-@steady(*VECTORS)
+@one_version(*VECTORS)
 def _vector_docs(run: Run, version: str) -> np.ndarray:
     found = run.vector_docs()
     found.setflags(write=False)
@@ -282,7 +282,7 @@ def _vector_docs(run: Run, version: str) -> np.ndarray:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-@steady(*VECTORS)
+@one_version(*VECTORS)
 def _document_vectors(run: Run, version: str, stage: int, doc: int) -> np.ndarray:
     found = split_heads(run.document_vectors(stage, doc)[None], stage, run.manifest().shape)[0].astype(np.float32)
     found.setflags(write=False)
@@ -298,19 +298,19 @@ def _neighbours(run: Run, version: str, stage: int, head: int, doc: int, count: 
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the figures …")
-@steady(*FIGURES)
+@one_version(*FIGURES)
 def _tables(run: Run, version: str) -> Tables:
     return read_tables(run)
 
 
 @st.cache_resource(max_entries=32, show_spinner="Reading the figures …")
-@steady(*FIGURES)
+@one_version(*FIGURES)
 def _analysis(run: Run, version: str, name: str) -> pa.Table:
     return read_analysis(run, name)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-@steady(*FIGURES)
+@one_version(*FIGURES)
 def _topics(run: Run, version: str, original: bool) -> Topics:
     return read_topics(run, original)
 
@@ -323,7 +323,7 @@ def _topic_cosines(run: Run, version: str, stage: int, original: bool) -> np.nda
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-@steady(*FIGURES)
+@one_version(*FIGURES)
 def _labels(run: Run, version: str) -> np.ndarray:
     found = label_codes(run.documents(["topic"])["topic"], read_topics(run).names)
     found.setflags(write=False)
@@ -331,7 +331,7 @@ def _labels(run: Run, version: str) -> np.ndarray:
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the labels …")
-@steady(*FIGURES)
+@one_version(*FIGURES)
 def _label_sources(run: Run, version: str) -> dict[str, Labels]:
     return {source: kept_labels(run, source) for source in kept_sources(run)}
 
@@ -343,25 +343,25 @@ def _compared(run: Run, version: str, first: str, second: str) -> Compared:
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the map …")
-@steady(*FIGURES)
+@one_version(*FIGURES)
 def _preview(run: Run, version: str) -> Preview:
     return read_preview(run, PREVIEWED)
 
 
 @st.cache_resource(max_entries=12, show_spinner="Reading the map …")
-@steady(*FIGURES)
+@one_version(*FIGURES)
 def _map_lookup(run: Run, version: str, stage: int) -> RowLookup:
     return map_lookup(run, stage)
 
 
 @st.cache_resource(max_entries=12, show_spinner=False)
-@steady(*FIGURES)
+@one_version(*FIGURES)
 def _similarity_lookup(run: Run, version: str, stage: int, topics: int) -> RowLookup:
     return similarity_lookup(run, stage, topics)
 
 
 @st.cache_resource(max_entries=12, show_spinner="Reading the similarities …")
-@steady(*FIGURES)
+@one_version(*FIGURES)
 def _own_similarity(run: Run, version: str, stage: int) -> np.ndarray:
     found = read_own_similarity(run, stage, _labels(run, version), len(read_topics(run).names))
     found.setflags(write=False)

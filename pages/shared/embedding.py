@@ -21,12 +21,12 @@ from core.model.stages import split_heads
 from core.runs.manifest import Manifest
 from core.settings import setting
 from pages.shared.data import RunState
-from pages.shared.log import Clock, event
-from pages.shared.metrics import count, observe
-from pages.shared.problem import show_problem
+from pages.shared.notices import show_problem
 from pages.shared.queue import Queue, Ticket
+from pages.shared.server.log import Stopwatch, event
+from pages.shared.server.metrics import count, observe
+from pages.shared.server.visit import note_problem, session_id
 from pages.shared.text import plain
-from pages.shared.visit import note_problem, session_id
 
 if TYPE_CHECKING:
     from core.model.embedder import Embedder
@@ -46,18 +46,18 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Reading:
+class EmbeddedText:
     """One text as a run's model reads it, in one part or several."""
 
     parts: tuple[Chunk, ...]
-    """First the beginning, as far as the model reads in one piece; then, if they were asked for, all chunks."""
+    """First the beginning, as far as the model reads in one piece; then, if asked for, all chunks."""
     vectors: dict[int, np.ndarray]
     """By stage ``[part, head, dim]``, float32, not normalised."""
     reach: Reach
 
 
 @dataclass
-class Office:
+class ModelPool:
     """What all sessions share: the queue and the models. Only the worker's thread touches the models."""
 
     queue: Queue = field(default_factory=Queue)
@@ -82,8 +82,8 @@ class Office:
 
 
 @st.cache_resource(show_spinner=False)
-def office() -> Office:
-    return Office()
+def model_pool() -> ModelPool:
+    return ModelPool()
 
 
 def _leave(tickets: WeakSet[Ticket[Any]]) -> None:
@@ -98,7 +98,7 @@ def _pending() -> WeakSet[Ticket[Any]]:
     return WeakSet()
 
 
-def reading(state: RunState, text: str, begun: Reading | None = None) -> Reading | None:
+def reading(state: RunState, text: str, begun: EmbeddedText | None = None) -> EmbeddedText | None:
     """The text through the run's model; None, and how far it is, while it is not there yet.
 
     Its beginning, as far as the model reads in one piece; given that, as ``begun``, all its chunks as well.
@@ -107,9 +107,9 @@ def reading(state: RunState, text: str, begun: Reading | None = None) -> Reading
     assert manifest is not None
     session = session_id()
 
-    def work(ticket: Ticket[Reading]) -> Reading:
-        model = office().model(manifest, ticket)
-        clock, outcome, tokens, parts = Clock(), "failed", None, None
+    def work(ticket: Ticket[EmbeddedText]) -> EmbeddedText:
+        model = model_pool().model(manifest, ticket)
+        clock, outcome, tokens, parts = Stopwatch(), "failed", None, None
         try:
             found = read(model, text, begun, manifest.stages, ticket)
             outcome, tokens, parts = "ok", found.reach.total, len(found.parts)
@@ -130,18 +130,18 @@ def reading(state: RunState, text: str, begun: Reading | None = None) -> Reading
     return _result("beginning" if begun is None else "chunks", state, text, work)
 
 
-def asked(state: RunState, text: str) -> dict[int, np.ndarray] | None:
+def embedded_query(state: RunState, text: str) -> dict[int, np.ndarray] | None:
     """A query through the run's model, with its prompt for queries: by stage ``[head, dim]``; None until then."""
     manifest = state.manifest
     assert manifest is not None
 
     def work(ticket: Ticket[dict[int, np.ndarray]]) -> dict[int, np.ndarray]:
-        model = office().model(manifest, ticket)
+        model = model_pool().model(manifest, ticket)
         ticket.check("Embedding the query …")
         found, shape = model.embed([text], query=True), model.info.shape
         return {stage: split_heads(found.stage(stage), stage, shape)[0] for stage in manifest.stages}
 
-    return _result("asked", state, text, work)
+    return _result("query", state, text, work)
 
 
 def attended(state: RunState, text: str) -> Attended | None:
@@ -150,7 +150,7 @@ def attended(state: RunState, text: str) -> Attended | None:
     assert manifest is not None
 
     def work(ticket: Ticket[Attended]) -> Attended:
-        model = office().model(manifest, ticket)
+        model = model_pool().model(manifest, ticket)
         ticket.check("Asking the heads where they look …")
         return model.attended(text)
 
@@ -163,7 +163,7 @@ def attention_matrix(state: RunState, text: str, layer: int) -> Matrix | None:
     assert manifest is not None
 
     def work(ticket: Ticket[Matrix]) -> Matrix:
-        model = office().model(manifest, ticket)
+        model = model_pool().model(manifest, ticket)
         ticket.check("Asking the heads where they look …")
         found = model.attention_matrix(text, layer, MOST_TOKENS)
         return replace(found, weights=found.weights.astype(np.float16))
@@ -178,8 +178,8 @@ def attended_already(state: RunState, text: str) -> Attended | None:
 
 
 def read(
-    model: Embedder, text: str, begun: Reading | None, stages: tuple[int, ...], ticket: Ticket[Reading]
-) -> Reading:
+    model: Embedder, text: str, begun: EmbeddedText | None, stages: tuple[int, ...], ticket: Ticket[EmbeddedText]
+) -> EmbeddedText:
     """The work of ``reading``, in the worker's thread: a batch at a time, with a look at the ticket between."""
     ticket.check("Counting tokens …")
     if begun is None:
@@ -198,9 +198,9 @@ def read(
     found, shape = model.embed([part.text for part in parts], on_batch=on_batch), model.info.shape
     vectors = {stage: split_heads(found.stage(stage), stage, shape) for stage in stages}
     if begun is None:
-        return Reading(tuple(parts), vectors, seen)
+        return EmbeddedText(tuple(parts), vectors, seen)
     joined = {stage: np.concatenate([begun.vectors[stage], vectors[stage]]) for stage in stages}
-    return Reading((*begun.parts, *parts), joined, begun.reach)
+    return EmbeddedText((*begun.parts, *parts), joined, begun.reach)
 
 
 def _key(kind: str, state: RunState, text: str) -> str:
@@ -214,7 +214,7 @@ def _result(kind: str, state: RunState, text: str, work: Callable[[Ticket[Result
     ticket: Ticket[Result] | None = kept.get(key)
     if ticket is None or ticket.abandoned:
         try:
-            ticket = office().queue.submit(work, SECONDS)
+            ticket = model_pool().queue.submit(work, SECONDS)
         except Mistake as mistake:
             note_problem(mistake, "queue")
             st.warning(plain(mistake), icon=":material/hourglass_disabled:")
@@ -239,10 +239,10 @@ def _forget(key: str) -> None:
 
 @st.fragment(run_every=0.5)
 def _watch(ticket: Ticket[Any]) -> None:
-    """How far a job is, asked twice a second; the page goes on when it is over."""
+    """How far a job is, twice a second; the page goes on when it is over."""
     if ticket.over:
         st.rerun()
-    if before := office().queue.before(ticket):
+    if before := model_pool().queue.before(ticket):
         said = f"Waiting: {before} document{'s' if before > 1 else ''} before you."
     else:
         said = ticket.doing or "Starting …"

@@ -17,7 +17,7 @@ from core.runs.run import Run
 from core.settings import read_settings
 from pages.shared.build import current_build, start_build
 from pages.shared.data import RunState, cache_folder
-from pages.shared.problem import show_problem
+from pages.shared.notices import show_problem
 from pages.shared.text import plain
 
 

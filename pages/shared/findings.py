@@ -10,7 +10,7 @@ from core.runs.results import read_topics
 from core.runs.run import Run
 from core.runs.tables import Tables
 from pages.shared.data import RunState, tables
-from pages.shared.steady import FIGURES, steady
+from pages.shared.run_version import FIGURES, one_version
 from pages.shared.text import plain, safe, shortened
 
 PAGES = {
@@ -40,34 +40,35 @@ TITLES = {
 
 _STYLE = """
 <style>
-.hs-said { margin: 0 0 .7rem 0; line-height: 1.45; }
-.hs-said .hs-numbers { display: block; opacity: .78; font-size: .85em; margin-top: .15rem; overflow-wrap: anywhere; }
+.hs-finding { margin: 0 0 .7rem 0; line-height: 1.45; }
+.hs-finding .hs-numbers { display: block; opacity: .78; font-size: .85em; margin-top: .15rem; overflow-wrap: anywhere; }
 </style>
 """
 
 
-def said(state: RunState, *about: str, stage: int | None = None) -> None:
+def show_findings(state: RunState, *about: str, stage: int | None = None) -> None:
     """What the figures say about something, with the numbers."""
-    chosen = [finding for finding in _found(state.run, state.analysis_version, tables(state)) if finding.about in about]
+    chosen = [
+        finding for finding in _findings(state.run, state.analysis_version, tables(state)) if finding.about in about
+    ]
     if stage is not None:
         chosen = [finding for finding in chosen if f"stage {stage}" in finding.sentence.lower()]
     sentences(chosen)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-@steady(*FIGURES)
-def _found(run: Run, version: str, _tables: Tables, merged_at: int | None = None) -> list[Finding]:
+@one_version(*FIGURES)
+def _findings(run: Run, version: str, _tables: Tables, merged_at: int | None = None) -> list[Finding]:
     """What the figures say; with a stage, of its merged topics too. Sentences stay as they are until figures change."""
-    return findings(
-        _tables,
-        None if merged_at is None else topic_merges(read_topics(run, original=True).vectors[merged_at], merged_at),
-    )
+    if merged_at is None:
+        return findings(_tables, None)
+    return findings(_tables, topic_merges(read_topics(run, original=True).vectors[merged_at], merged_at))
 
 
 def sentences(chosen: list[Finding]) -> None:
     """Findings one under another."""
     parts = [
-        f'<p class="hs-said">{safe(finding.sentence)}<span class="hs-numbers">{safe(finding.evidence)}</span></p>'
+        f'<p class="hs-finding">{safe(finding.sentence)}<span class="hs-numbers">{safe(finding.evidence)}</span></p>'
         for finding in chosen
     ]
     if parts:
@@ -77,7 +78,7 @@ def sentences(chosen: list[Finding]) -> None:
 def all_findings(state: RunState) -> None:
     """Everything that this run's figures say, by subject, each with a link to the page that shows it."""
     assert state.manifest is not None
-    found = _found(state.run, state.analysis_version, tables(state), state.manifest.stages[-1])
+    found = _findings(state.run, state.analysis_version, tables(state), state.manifest.stages[-1])
     for about, title in TITLES.items():
         chosen = [finding for finding in found if finding.about == about]
         if not chosen:

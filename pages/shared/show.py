@@ -1,20 +1,40 @@
-"""A figure on a page, with its picture and its data to take away."""
+"""Figures and tables on a page, with their pictures and data to take away."""
 
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 
 import plotly.graph_objects as go
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import streamlit as st
 
+from core.runs.run import Run
 from pages.shared.components.picture import picture
-from pages.shared.csv_cells import defused, defused_text
 from pages.shared.text import plain, shortened
+
+_FORMULA = r"^[=+\-@\t\r]"
+
+
+def defused_text(text: str) -> str:
+    """One cell's text, with an apostrophe before it where it begins as a formula does."""
+    return f"'{text}" if re.match(_FORMULA, text) else text
+
+
+def defused(table: pa.Table) -> pa.Table:
+    """Every text cell that begins as a formula does gets an apostrophe before it; numbers stay numbers."""
+    columns = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            risky = pc.match_substring_regex(column, _FORMULA)
+            column = pc.if_else(risky, pc.binary_join_element_wise("'", column, ""), column)
+        columns[defused_text(name)] = column
+    return pa.table(columns)
 
 
 def cells(texts: Sequence[str | None]) -> list[str | None]:
@@ -74,3 +94,9 @@ def _written(table: Callable[[], pa.Table], write: Callable[..., None]) -> bytes
 
 def _write_csv(table: pa.Table, stream: io.BytesIO) -> None:
     pacsv.write_csv(defused(table), stream)
+
+
+@st.cache_resource(max_entries=48, show_spinner=False)
+def drawn_once(run: Run, version: str, name: str, stage: int, theme: str, _draw: Callable[[], go.Figure]) -> go.Figure:
+    """A figure that changes with the run, the stage and the theme alone: building it costs more than sending it."""
+    return _draw()

@@ -1,9 +1,13 @@
-"""A view is a link: a choice is read from the query string, and written back to it."""
+"""A view is a link: choices are in the address (the query string).
+
+Streamlit's own ``bind="query-params"`` does not do: after a change of the page the browser's Back shows the wrong
+address, and a reader who is faster than the address is overruled by it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -12,6 +16,31 @@ _KEPT, _PAGE, _TURNED = "the address kept from page to page", "the page that is 
 _SHOWN, _CHOSEN = "choices that the page has shown", "the reader has just chosen"
 MOST_LETTERS = 200
 """Of words in the address; a link's further ones are left out."""
+
+
+def linked(
+    widget: Callable[..., Any], label: str, name: str, options: Sequence[Choice], default: Choice, **looks: Any
+) -> Choice:
+    """A widget over ``options``, such as ``st.selectbox``, whose value is in the address as ``name``."""
+    choice_from_url(name, options, default)
+    value = widget(label, options, key=name, **looks)
+    chosen: Choice = default if value is None else value
+    choice_to_url(name, chosen, default)
+    return chosen
+
+
+def linked_toggle(label: str, name: str, help: str) -> bool:
+    """A toggle, off by default, that is in the address as 1 when it is on."""
+    return bool(linked(lambda label, _, **looks: int(st.toggle(label, **looks)), label, name, (0, 1), 0, help=help))
+
+
+def linked_clicks(choices: Mapping[str, tuple[Sequence[int], int]]) -> dict[str, int]:
+    """Choices without widgets, as ``name: (options, default)``: what clicks have set, or the address."""
+    for name, (options, default) in choices.items():
+        choice_from_url(name, options, default)
+    chosen = {name: int(st.session_state[name]) for name in choices}
+    choices_to_url({name: (chosen[name], default) for name, (_, default) in choices.items()})
+    return chosen
 
 
 def choice_from_url(name: str, options: Sequence[Choice], default: Choice) -> None:
@@ -76,7 +105,7 @@ def decide(name: str, value: Choice) -> None:
 
 
 def note_page(page: str) -> None:
-    """Told by app.py which page is about to run."""
+    """Called by app.py with the page that is about to run."""
     turned = st.session_state.get(_PAGE) not in (None, page)
     st.session_state[_TURNED], st.session_state[_PAGE] = turned, page
     if turned:

@@ -231,7 +231,7 @@ def test_fingers_open_zoom_and_scroll(browser: Browser, address: str, columns: l
 BIG = """
 import numpy as np, pyarrow as pa, streamlit as st
 from pages.shared.components.heatmap import Look, Panel, Sheet, canvas_heat_map, read_pick
-from pages.shared.figures.template import ACCENT, DIVERGING, GROUND, INK
+from pages.shared.theme import FRAME, DIVERGING, GROUND, INK
 
 st.set_page_config(layout="wide")
 st.title("Big")
@@ -245,7 +245,7 @@ sheet = Sheet("big", "Big.", [Panel("Stage 1", values, 0.9)], rows, names, [0, 5
 def picked():
     st.session_state["picked"] = read_pick("big", sheet)
 
-canvas_heat_map(sheet, Look(DIVERGING["light"], INK["light"], GROUND["light"], ACCENT["light"]), "big", None, picked)
+canvas_heat_map(sheet, Look(DIVERGING["light"], INK["light"], GROUND["light"], FRAME["light"]), "big", None, picked)
 pick = st.session_state.get("picked")
 st.text(f"picked {pick.row} {pick.column}" if pick else "nothing")
 """

@@ -20,7 +20,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 
 from deploy import audit, digests, install, licences, lock, sbom
 from deploy.locked import CUDA_LOCK, LOCK, Package, packages, pinned
-from pages.shared.content_policy import HEADERS
+from pages.shared.server.headers import HEADERS
 from tests.support.dockerfile import Instruction, ignore_patterns, is_ignored, stages
 
 ROOT = Path(__file__).resolve().parents[2]

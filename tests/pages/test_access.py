@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.errors import Mistake
 from core.settings import read_settings
-from pages.shared.access import Gate, check_auth, find_gate, may_enter
+from pages.shared.server.access import Gate, check_auth, find_gate, may_enter
 from tests.conftest import ROOT
 
 SECRET = "0123456789abcdef" * 2
@@ -68,7 +68,7 @@ def test_a_wrong_section_is_one_sentence(section: dict[str, Any], said: str) -> 
 
 
 def test_without_authlib_nobody_comes_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pages.shared.access.find_spec", lambda package: None)
+    monkeypatch.setattr("pages.shared.server.access.find_spec", lambda package: None)
     with pytest.raises(Mistake, match="Authlib or httpx is missing"):
         check_auth({**SHARED, **PROVIDER})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import shutil
@@ -233,3 +234,12 @@ def test_a_run_of_one_nasty_document(
     body = "\n".join(element.proto.body for element in app.get("html"))
     assert "<img" not in body
     assert "&lt;img src=x onerror=&quot;" in body
+
+
+def test_a_page_has_no_text_of_its_own_in_its_script() -> None:
+    """Streamlit shows a string that stands alone in a page's script, such as an explanation below a constant."""
+    scripts = sorted((ROOT / "pages").glob("*/*/page.py"))
+    assert len(scripts) >= 10
+    for script in scripts:
+        alone = [node for node in ast.parse(script.read_text(encoding="utf-8")).body[1:] if isinstance(node, ast.Expr)]
+        assert not [node.lineno for node in alone if isinstance(node.value, ast.Constant)], script

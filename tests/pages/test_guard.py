@@ -31,11 +31,11 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from core.settings import read_settings
-from pages.shared import guard
-from pages.shared.content_policy import HEADERS
-from pages.shared.guard import _cookie, is_our_host
-from pages.shared.held_uploads import MOST_FILES_OF_A_SESSION
-from pages.shared.sign_outs import SignOuts
+from pages.shared.server import guard
+from pages.shared.server.guard import _cookie, is_our_host
+from pages.shared.server.headers import HEADERS
+from pages.shared.server.sign_outs import SignOuts
+from pages.shared.server.uploads import MOST_FILES_OF_A_SESSION
 from tests.conftest import SLOW, free_port
 
 SECRET, TOKEN, NAME = "0123456789abcdef" * 4, "a-token-for-prometheus", "heads.example.org"

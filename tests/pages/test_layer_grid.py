@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from core.model.shape import ModelShape
-from pages.shared.components.layer_grid import Cell, Grid, Place, Scale, checked_place
+from pages.shared.components.layer_grid import Cell, GridCell, LayerGrid, Scale, checked_place
 from pages.understand.layers.figures import colour_at, colour_ends, grid_of, short
 
 SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
-GRID = Grid("", ["1", "2"], ["a", "b"], [[Cell("#000000", "x"), None]] * 2, Scale([], "", ""))
+GRID = LayerGrid("", ["1", "2"], ["a", "b"], [[Cell("#000000", "x"), None]] * 2, Scale([], "", ""))
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_a_place_that_the_grid_has_not_is_none(given: Any) -> None:
 
 
 def test_a_place_that_it_has() -> None:
-    assert checked_place({"row": 1, "column": 0, "version": "now"}, GRID, "now") == Place(1, 0)
+    assert checked_place({"row": 1, "column": 0, "version": "now"}, GRID, "now") == GridCell(1, 0)
 
 
 @pytest.mark.parametrize(

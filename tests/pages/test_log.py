@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from core.errors import Mistake
-from pages.shared.log import EVENTS, Uncaught, event, place, set_up
-from pages.shared.problem import show_problem
+from pages.shared.notices import show_problem
+from pages.shared.server.log import EVENTS, Uncaught, event, place, set_up
 from tests.conftest import ROOT, page_at
 
 PASTED = "The pasted okapi hides in the orchard. " * 3
@@ -148,7 +148,7 @@ def test_every_problem_of_a_page_goes_through_the_log() -> None:
     """A sentence shown by st.error alone would be seen by its reader, and by no operator."""
     assert callable(show_problem)
     named = [path for path in (ROOT / "pages").rglob("*.py") if "st.error(" in path.read_text()]
-    assert {path.name for path in named} == {"problem.py", "front_door.py"}
+    assert {path.name for path in named} == {"notices.py", "front_door.py"}
 
 
 def test_mistakes_know_their_sentences() -> None:

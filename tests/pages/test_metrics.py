@@ -11,7 +11,8 @@ from urllib.error import HTTPError
 import pytest
 from playwright.sync_api import Page, expect
 
-from pages.shared import metrics
+from core import VERSION
+from pages.shared.server import metrics
 from tests.conftest import SLOW, settle
 
 SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z]+="[^"\\\n]*",?)*)\})? (\S+)')
@@ -35,35 +36,50 @@ def parse(text: str) -> dict[tuple[str, str], float]:
     return found
 
 
-@pytest.fixture
-def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_counts", "_seconds", "_gauges"):
-        kept = getattr(metrics, name)
-        monkeypatch.setattr(metrics, name, type(kept)(kept.default_factory) if name == "_counts" else {})
-
-
-def test_counts_and_buckets_by_hand(fresh: None) -> None:
-    metrics.count("headscope_page_runs_total", "stages", "ok")
-    metrics.count("headscope_page_runs_total", "stages", "ok")
+def test_counts_and_buckets_by_hand() -> None:
+    metrics.count("headscope_page_runs_total", "by hand", "ok")
+    metrics.count("headscope_page_runs_total", "by hand", "ok")
     for seconds in (0.05, 0.2, 110.0):  # the first lies on a bucket's edge, and within it
-        metrics.observe("headscope_page_seconds", seconds, "stages")
-    found = parse(metrics.exposition("1.2"))
-    assert found["headscope_page_runs_total", 'page="stages",outcome="ok"'] == 2
-    at = lambda edge: found["headscope_page_seconds_bucket", f'page="stages",le="{edge}"']  # noqa: E731
-    assert [at(edge) for edge in ("0.05", "0.1", "0.25", "10", "60", "120", "+Inf")] == [1, 1, 2, 2, 2, 3, 3]
-    assert found["headscope_page_seconds_sum", 'page="stages"'] == 110.25
-    assert found["headscope_page_seconds_count", 'page="stages"'] == 3
-    assert found["headscope_build_info", 'version="1.2"'] == 1
-    assert found["headscope_errors_total", ""] == 0
+        metrics.observe("headscope_page_seconds", seconds, "by hand")
+    found = parse(metrics.exposition())
+    assert found["headscope_page_runs_total", 'outcome="ok",page="by hand"'] == 2
+    at = lambda edge: found["headscope_page_seconds_bucket", f'le="{edge}",page="by hand"']  # noqa: E731
+    assert [at(edge) for edge in ("0.05", "0.1", "0.25", "10.0", "60.0", "120.0", "+Inf")] == [1, 1, 2, 2, 2, 3, 3]
+    assert found["headscope_page_seconds_sum", 'page="by hand"'] == 110.25
+    assert found["headscope_page_seconds_count", 'page="by hand"'] == 3
+    assert found["headscope_build_info", f'version="{VERSION}"'] == 1
+    assert found["headscope_errors_total", ""] >= 0, "there before the first one, so that it can be seen to rise"
+    assert not [key for key in found if key[0].endswith("_created")]
 
 
-def test_a_figure_that_cannot_be_had_costs_only_itself(fresh: None) -> None:
+def test_every_metric_has_the_name_that_dashboards_know() -> None:
+    for name in metrics.COUNTERS:
+        assert f"# TYPE {name} counter" in metrics.exposition()
+    for name in metrics.HISTOGRAMS:
+        assert f"# TYPE {name} histogram" in metrics.exposition()
+    assert {*metrics.COUNTERS, *metrics.HISTOGRAMS, *metrics.GAUGES} == {
+        "headscope_runs",
+        "headscope_sessions",
+        "headscope_queue_length",
+        "headscope_upload_bytes",
+        "headscope_page_runs_total",
+        "headscope_page_seconds",
+        "headscope_documents_total",
+        "headscope_document_seconds",
+        "headscope_logins_total",
+        "headscope_builds_total",
+        "headscope_problems_total",
+        "headscope_errors_total",
+    }
+
+
+def test_a_figure_that_cannot_be_had_costs_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     def gone() -> float:
         raise OSError("the cache has gone")
 
-    metrics.watch("headscope_runs", gone)
-    metrics.watch("headscope_sessions", lambda: 3)
-    found = parse(metrics.exposition("1"))
+    monkeypatch.setitem(metrics.WATCHED, "headscope_runs", gone)
+    monkeypatch.setitem(metrics.WATCHED, "headscope_sessions", lambda: 3)
+    found = parse(metrics.exposition())
     assert found["headscope_sessions", ""] == 3
     assert ("headscope_runs", "") not in found
 
@@ -81,7 +97,7 @@ def test_a_deep_link_to_a_fresh_server_then_health_and_figures(
     assert get(f"{address}/healthz") == "ok\n"
     assert not [key for key in parse(before) if key[0] == "headscope_page_runs_total"], "its own look does not count"
     found = parse(get(f"{address}/metrics"))
-    assert found["headscope_page_runs_total", 'page="stages",outcome="ok"'] >= 1
+    assert found["headscope_page_runs_total", 'outcome="ok",page="stages"'] >= 1
     assert found["headscope_page_seconds_sum", 'page="stages"'] > 0
     assert found["headscope_sessions", ""] == 1
     assert found["headscope_runs", ""] == 1
@@ -97,7 +113,7 @@ def test_health_knows_that_no_page_can_be_shown(serve: Callable[..., str], tmp_p
     """The same server half over a script whose page fails: Streamlit's own health says ok all the same."""
     script = tmp_path / "broken.py"
     script.write_text(
-        "import streamlit as st\nfrom pages.shared.server import ROUTES, lifespan\n"
+        "import streamlit as st\nfrom pages.shared.server.lifespan import ROUTES, lifespan\n"
         "if __name__ == '__main__':\n    if st.get_option('server.maxUploadSize') == 3:\n"
         "        raise ValueError('the quagga has fled')\n"
         "else:\n    app = st.App(__file__, lifespan=lifespan, routes=ROUTES)\n"

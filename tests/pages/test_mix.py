@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pages.shared.components.head_desk import checked_weights
-from pages.shared.mix import format_mix, parse_mix
+from pages.shared.components.head_weights import checked_weights
+from pages.shared.heads_in_address import format_weights, parse_weights
 
 
 @pytest.mark.parametrize(
@@ -25,24 +25,24 @@ from pages.shared.mix import format_mix, parse_mix
     ],
 )
 def test_by_hand(weights: list[float], text: str) -> None:
-    assert format_mix(weights) == text
+    assert format_weights(weights) == text
 
 
 @given(st.lists(st.integers(0, 9_900).map(lambda weight: weight / 100), min_size=1, max_size=40))
 def test_what_is_written_is_read_again(weights: list[float]) -> None:
-    found = parse_mix(format_mix(weights), len(weights))
+    found = parse_weights(format_weights(weights), len(weights))
     assert found is not None
     assert np.allclose(found, weights, atol=1e-9)
 
 
 @pytest.mark.parametrize("text", ["0", "5", "1-9", "2-1", "1*", "1*-1", "1*1e9", "1*nan", "a", ",", "1,,2", "١", "1 "])
 def test_what_names_no_heads_of_this_model_is_refused(text: str) -> None:
-    assert parse_mix(text, 4) is None
+    assert parse_weights(text, 4) is None
 
 
 @given(st.text(max_size=60))
 def test_any_text_gives_weights_or_nothing(text: str) -> None:
-    found = parse_mix(text, 4)
+    found = parse_weights(text, 4)
     assert found is None or (found.shape == (4,) and (found >= 0).all() and (found <= 99.99).all())
 
 

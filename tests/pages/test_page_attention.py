@@ -16,7 +16,8 @@ from core.runs.parts import write_table
 from core.runs.results import read_analysis
 from core.runs.run import Run
 from core.runs.schema import ANALYSIS
-from pages.shared.attention import COLOURS, LETTERS
+from pages.shared.attention import LETTERS
+from pages.shared.theme import ATTENTION_TYPES
 from pages.understand.attention.figures import Pattern, matrix_figure, pattern_figure, small_pattern
 from pages.understand.attention.head import WORDS
 from precompute.job.step import StepRecord, as_table
@@ -156,8 +157,8 @@ def test_head_cards_and_profiles_have_the_type_beside_the_role(cache: Path, monk
 
 def test_every_type_has_its_colour_and_letters_and_every_measure_its_word() -> None:
     for theme in ("light", "dark"):
-        assert set(COLOURS[theme]) == set(TYPES)
-        assert len(set(COLOURS[theme].values())) == len(TYPES)
+        assert set(ATTENTION_TYPES[theme]) == set(TYPES)
+        assert len(set(ATTENTION_TYPES[theme].values())) == len(TYPES)
     assert set(LETTERS) == set(TYPES)
     assert len(set(LETTERS.values())) == len(TYPES)
     assert set(WORDS) == set(MEASURES)

@@ -17,7 +17,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.model.shape import ModelShape
-from core.palette import group_colours, head_colours, topic_colours
 from core.runs.manifest import Step
 from core.runs.parts import write_table
 from core.runs.run import Run
@@ -26,7 +25,8 @@ from core.search.index import scan
 from pages.shared.components import map_data
 from pages.shared.components.map_data import inside, read_area, stage_map
 from pages.shared.data import run_state
-from pages.shared.head_choice import format_heads, parse_heads
+from pages.shared.heads_in_address import format_heads, parse_heads
+from pages.shared.theme import group_colours, head_colours, topic_colours
 from precompute.steps.search import step as search_step
 from tests.conftest import page_at
 from tests.support.synthetic import write_run

@@ -21,8 +21,8 @@ from core.analysis.heat_map import heat_map
 from pages.explore.heat_map.sections import columns_by
 from pages.explore.heat_map.state import linked_topics
 from pages.shared.components.heatmap import Panel, Pick, Sheet, checked_pick
-from pages.shared.figures.similarity import colour_limit, ink_on, signed
-from pages.shared.figures.template import DIVERGING
+from pages.shared.figures.similarity import cell_colour, colour_limit, signed
+from pages.shared.theme import DIVERGING, ink_on
 from tests.conftest import app_at
 
 
@@ -318,6 +318,6 @@ def test_numbers_on_cells_can_be_read(look: str) -> None:
         cell = np.array(
             [np.interp((share + 1) / 2, [a for a, _ in stops], [rgb(c)[i] for _, c in stops]) for i in range(3)]
         )
-        pair = sorted([luminance(cell), luminance(rgb(ink_on(float(share), look)))])
+        pair = sorted([luminance(cell), luminance(rgb(ink_on(cell_colour(float(share), look))))])
         assert (pair[1] + 0.05) / (pair[0] + 0.05) >= 4.5
     assert [signed(value) for value in (0.414, -0.2, -0.001)] == ["+0.41", "−0.20", "0.00"]

@@ -66,14 +66,14 @@ def cache(
 @pytest.fixture
 def open_page(monkeypatch: pytest.MonkeyPatch, tiny_model: Path) -> Iterator[Callable[..., AppTest]]:
     """The page on a cache, at an address; the tiny model is where the app looks for folders."""
-    embedding.office().models.clear()
+    embedding.model_pool().models.clear()
 
     def start(cache: Path, **address: str) -> AppTest:
         monkeypatch.setenv("HEADSCOPE_MODELS", str(tiny_model.parent))
         return page_at(cache, PAGE, monkeypatch, PATIENCE, **address)
 
     yield start
-    embedding.office().models.clear()
+    embedding.model_pool().models.clear()
 
 
 def said(app: AppTest) -> str:
@@ -129,7 +129,7 @@ def test_it_opens_with_a_way_in_and_nothing_embedded(open_page: Callable[..., Ap
     assert app.file_uploader[0].label == "Upload documents, up to 20 MB each"
     assert headings(app) == []
     assert "against the 60 documents" in said(app)
-    assert embedding.office().models == {}  # no model is loaded before somebody asks
+    assert embedding.model_pool().models == {}  # no model is loaded before somebody asks
 
 
 def test_a_pasted_document_of_the_corpus_is_found_again_by_every_head(
@@ -341,12 +341,12 @@ def _key_of(app: AppTest, name: str) -> str:
 
 def test_two_sessions_share_the_model_and_nothing_else(open_page: Callable[..., AppTest], cache: Path) -> None:
     one = settled(paste(open_page(cache), "harbour secret 12345"), whole)
-    assert len(embedding.office().models) == 1
+    assert len(embedding.model_pool().models) == 1
     two = open_page(cache)
     assert "secret" not in said(two)
     assert two.text_area[0].value == ""
     settled(paste(two, "violin"), whole)
-    assert len(embedding.office().models) == 1
+    assert len(embedding.model_pool().models) == 1
     assert "secret" in one.text_area[0].value
 
 
@@ -402,7 +402,7 @@ def test_try_again_asks_the_queue_again(
 
 def test_who_waits_sees_how_many_are_before_and_can_cancel(open_page: Callable[..., AppTest], cache: Path) -> None:
     go = threading.Event()
-    ahead = [embedding.office().queue.submit(lambda _: go.wait(PATIENCE), PATIENCE) for _ in range(2)]
+    ahead = [embedding.model_pool().queue.submit(lambda _: go.wait(PATIENCE), PATIENCE) for _ in range(2)]
     app = paste(open_page(cache), "harbour violin")
     assert [progress.proto.text for progress in app.get("progress")] == ["Waiting\\: 2 documents before you\\."]
     press(app, "Cancel")
@@ -417,7 +417,7 @@ def test_a_session_that_goes_takes_its_job_back_and_who_returns_gets_it_done(
     open_page: Callable[..., AppTest], cache: Path
 ) -> None:
     go = threading.Event()
-    ahead = embedding.office().queue.submit(lambda _: go.wait(PATIENCE), PATIENCE)
+    ahead = embedding.model_pool().queue.submit(lambda _: go.wait(PATIENCE), PATIENCE)
     app = paste(open_page(cache), "harbour violin")
     (ticket,) = app.session_state[embedding._KEPT].values()
     done: Ticket[int] = Ticket(lambda _: 1, PATIENCE)
@@ -499,7 +499,7 @@ def test_torch_comes_only_with_the_first_document() -> None:
 
     code = (
         "import sys; import pages.use.your_document.input, pages.use.your_document.export, pages.shared.embedding, "
-        "pages.use.your_document.map, pages.use.your_document.compare; print('torch' in sys.modules)"
+        "pages.use.your_document.sections, pages.use.your_document.sections; print('torch' in sys.modules)"
     )
     found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "False"

@@ -19,8 +19,7 @@ from core.runs.parquet import read_columns
 from core.runs.run import Run, open_run, run_names
 from core.runs.schema import heads_schema
 from core.terminal import printable, printable_json
-from pages.shared.csv_cells import defused
-from pages.shared.show import cells
+from pages.shared.show import cells, defused
 from pages.shared.text import drawn, plain, safe, shortened
 from tests.support.hostile import HACK, MODEL, TEXTS
 

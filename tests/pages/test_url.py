@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -27,14 +28,18 @@ def session(monkeypatch: pytest.MonkeyPatch) -> Any:
     return made
 
 
+def drawn(label: str, options: Sequence[int], key: str) -> int:
+    """A widget as Streamlit's are: it shows what the session has under its key."""
+    found: int = url.st.session_state[key]
+    assert found in options
+    return found
+
+
 def choose(session: Any, value: int | None = None) -> int:
     """One run of a page with one choice; ``value`` is what the reader clicks."""
     if value is not None:
         session.session_state["stage"] = value
-    url.choice_from_url("stage", (1, 2, 3), 1)
-    shown = session.session_state["stage"]
-    url.choice_to_url("stage", shown, 1)
-    return int(shown)
+    return url.linked(drawn, "Stage", "stage", (1, 2, 3), 1)
 
 
 def turn_to(session: Any, page: str) -> None:
@@ -111,14 +116,12 @@ def test_one_choice_does_not_take_another_back_whose_address_is_on_its_way(sessi
     choose(session)
     assert choose(session, 2) == 2
     session.query_params.clear()  # the browser has not heard of the stage yet
-    url.choice_from_url("head", (1, 2), 1)
-    url.choice_to_url("head", 1, 1)
+    url.linked(drawn, "Head", "head", (1, 2), 1)
     session.session_state["head"] = 2  # and its reader chooses a head
     url.note_page("one")
     assert choose(session) == 2
     session.query_params.clear()
-    url.choice_from_url("head", (1, 2), 1)
-    url.choice_to_url("head", session.session_state["head"], 1)
+    url.linked(drawn, "Head", "head", (1, 2), 1)
     session.query_params.clear()  # the browser's Back: nothing was chosen, and the address is an earlier one
     url.note_page("one")
     assert choose(session) == 1
@@ -136,3 +139,30 @@ def test_a_press_that_ends_where_the_page_is_counts_against_an_older_address(ses
     assert session.query_params == {"stage": "2"}
     session.query_params.clear()  # but without a press it is the reader's Back
     assert choose(session) == 1
+
+
+def test_clicks_are_written_to_the_address_at_once(session: Any) -> None:
+    written: list[dict[str, str]] = []
+
+    class Address(dict[str, str]):
+        def to_dict(self) -> dict[str, str]:
+            return dict(self)
+
+        def from_dict(self, given: dict[str, str]) -> None:
+            self.clear()
+            self.update(given)
+            written.append(dict(given))
+
+    session.query_params = Address(run="demo")
+    choices = {"layer": (range(1, 7), 6), "head": (range(13), 0)}
+    url.note_page("one")
+    assert url.linked_clicks(choices) == {"layer": 6, "head": 0}
+    url.decide("layer", 2)
+    url.decide("head", 5)
+    assert url.linked_clicks(choices) == {"layer": 2, "head": 5}
+    assert written == [{"run": "demo", "layer": "2", "head": "5"}]
+
+
+def test_a_widget_without_a_value_shows_the_default(session: Any) -> None:
+    assert url.linked(lambda label, options, key: None, "Stage", "stage", (1, 2, 3), 2) == 2
+    assert session.query_params == {}

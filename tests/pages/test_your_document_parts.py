@@ -1,4 +1,4 @@
-"""What the page Your document is made of, without a page: sentences, shaded words, drafts, cells of a CSV file."""
+"""What the page Your document is made of, without a page: sentences, shaded words, documents, cells of a CSV file."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import pytest
 from core.analysis.document_profile import Profile, Ranks, consensus
 from core.model.attention import Attended, Piece
 from core.uploads import MAX_CHARACTERS
-from pages.shared.csv_cells import defused
 from pages.shared.figures.words import resting, runs, strongest_words, words_html
-from pages.shared.head_choice import heads_named
-from pages.use.your_document.drafts import EXAMPLE, MOST, PASTED, Drafts
+from pages.shared.heads_in_address import heads_named
+from pages.shared.show import defused
 from pages.use.your_document.export import file_name
 from pages.use.your_document.figures import MOST_TOPICS, activation_figure, shown_topics
-from pages.use.your_document.sentences import consensus_sentences, standing
+from pages.use.your_document.input import EXAMPLE, MOST, PASTED, OwnDocuments
+from pages.use.your_document.state import consensus_sentences, standing
 
 TOPICS = ("rivers", "engines", "poems")
 
@@ -138,7 +138,7 @@ class File:
 
 @pytest.mark.slow
 def test_uploads_are_taken_and_what_cannot_be_read_is_told() -> None:
-    kept = Drafts()
+    kept = OwnDocuments()
     first = kept.take(
         [File("a.txt", b"One."), File("b.txt", b"\x00\x01\x02"), File("c.exe", b"x"), File("a.txt", b"Two.")]
     )
@@ -155,7 +155,7 @@ def test_uploads_are_taken_and_what_cannot_be_read_is_told() -> None:
 
 @pytest.mark.slow
 def test_who_is_interrupted_while_files_are_read_may_give_them_again() -> None:
-    kept = Drafts()
+    kept = OwnDocuments()
     files = [File("a.txt", b"One."), File("b.json", b"[" + b'"x",' * 4_900_000 + b'"x"]')]
 
     def watch(before: int) -> None:
@@ -173,14 +173,14 @@ def test_who_is_interrupted_while_files_are_read_may_give_them_again() -> None:
 
 @pytest.mark.slow
 def test_a_session_keeps_no_more_documents_than_its_limit() -> None:
-    kept = Drafts()
+    kept = OwnDocuments()
     kept.take([File(f"{number}.txt", b"Text.") for number in range(MOST + 3)])
     assert len(kept.found) == MOST
     assert kept.problems == [f"Only {MOST - 1} documents are kept at a time. Remove some, and add the rest."]
 
 
 def test_asking_cleans_the_text_and_refuses_nothing() -> None:
-    kept = Drafts()
+    kept = OwnDocuments()
     assert not kept.ask(PASTED, " \n ")
     assert kept.problems == ["There is no text yet. Paste some, or upload a file."]
     assert kept.ask(PASTED, "One\r\ntwo\x07\ud800")
@@ -199,7 +199,7 @@ def test_the_example_has_the_length_that_is_promised() -> None:
 
 @pytest.mark.slow
 def test_the_pasted_text_can_always_be_come_back_to() -> None:
-    kept = Drafts()
+    kept = OwnDocuments()
     kept.take([File("a.txt", b"One.")])
     kept.remove(PASTED)
     assert next(iter(kept.found)) == PASTED

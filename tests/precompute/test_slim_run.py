@@ -71,10 +71,10 @@ def cache(
 
 @pytest.fixture
 def open_page(monkeypatch: pytest.MonkeyPatch, tiny_model: Path, cache: Path) -> Iterator[Callable[..., AppTest]]:
-    embedding.office().models.clear()
+    embedding.model_pool().models.clear()
     monkeypatch.setenv("HEADSCOPE_MODELS", str(tiny_model.parent))
     yield lambda page, **address: page_at(cache, page, monkeypatch, PATIENCE, **address)
-    embedding.office().models.clear()
+    embedding.model_pool().models.clear()
 
 
 def said(app: AppTest) -> str:

@@ -89,8 +89,10 @@ export function rgb(colour) {
 // The theme's colours, which Streamlit gives as variables.
 export function themeOf(root) {
   const style = getComputedStyle(root);
-  const paper = mix(style.getPropertyValue("--st-background-color") || "#ffffff", "#000000", 0);
-  const ink = mix(style.getPropertyValue("--st-text-color") || "#111111", "#000000", 0);
+  const [paper, ink] = ["--st-background-color", "--st-text-color"].map((name) => {
+    const colour = style.getPropertyValue(name);
+    return mix(colour, colour, 0); // as #rrggbb, however it is written
+  });
   const [r, g, b] = rgb(paper);
   const dark = r * 0.3 + g * 0.59 + b * 0.11 < 128;
   return { paper, ink, dark, ground: mix(paper, ink, dark ? 0.15 : 0.12), font: style.fontFamily };

@@ -32,19 +32,6 @@ export async function picture(drawing, [width, height], rings, { paper, ink, fon
   return sheet;
 }
 
-export function download(sheet, name) {
-  return new Promise((resolve) => {
-    sheet.toBlob((blob) => {
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(blob);
-      link.download = name;
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-      resolve();
-    }, "image/png");
-  });
-}
-
 // Runs are folders of the cache, whose names may be more than every system's files allow.
 export function fileName(run, stage) {
   return `head-map-${run.replace(/[^\w.-]+/g, "-")}-stage-${stage}.png`;

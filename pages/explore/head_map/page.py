@@ -2,12 +2,10 @@
 
 import streamlit as st
 
-from core.errors import Mistake
 from pages.explore.head_map.sections import one_map
+from pages.shared.controls import choose_run
 from pages.shared.empty_states import ready
 from pages.shared.glossary import why
-from pages.shared.problem import show_problem
-from pages.shared.sidebar import choose_run
 
 state = choose_run()
 
@@ -18,7 +16,4 @@ st.markdown(
 )
 
 if ready(state, "project"):
-    try:
-        one_map(state)
-    except Mistake as mistake:  # a file of the run is missing or damaged
-        show_problem(mistake)
+    one_map(state)

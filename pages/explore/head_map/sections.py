@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from core.errors import Mistake
 from pages.explore.head_map.selection import selection
 from pages.explore.head_map.state import linked_document, read_address, to_address
 from pages.shared.cards import Card, open_card
@@ -13,22 +12,16 @@ from pages.shared.components.map import head_map
 from pages.shared.components.map_data import MOST_EXTRA, StageMap, message, stage_map
 from pages.shared.controls import SEARCH_HELP, choose_stage, say_what_was_searched
 from pages.shared.data import RunState, documents, search
-from pages.shared.problem import show_problem
+from pages.shared.notices import shows_mistakes
 from pages.shared.url import MOST_LETTERS, choice_to_url, words_from_url
 
 _KNOWN = "maps the browser has"
 
 
 @st.fragment
+@shows_mistakes
 def one_map(state: RunState) -> None:
     """The map with all that is linked to it; it reruns without the rest of the page."""
-    try:
-        _one_map(state)
-    except Mistake as mistake:  # a file of the run is missing or damaged
-        show_problem(mistake)
-
-
-def _one_map(state: RunState) -> None:
     assert state.manifest is not None
     heads, count = state.manifest.shape.heads, int(state.manifest.corpus["documents"])
     left, right = st.columns([3, 2], gap="medium")

@@ -9,11 +9,12 @@ import streamlit as st
 
 from pages.shared.components.map_data import Column, StageMap, columns, inside
 from pages.shared.data import RunState, documents
-from pages.shared.figures.template import INK, template
-from pages.shared.head_choice import ranges
+from pages.shared.figures.template import template
+from pages.shared.heads_in_address import ranges
 from pages.shared.show import cells, figure, theme
 from pages.shared.text import drawn as escaped
 from pages.shared.text import plain, visible
+from pages.shared.theme import BAR, INK
 
 MOST_ROWS = 1_000
 
@@ -126,7 +127,7 @@ def _bars(names: list[str], share: np.ndarray, usual: np.ndarray, unit: str) -> 
             x=share,
             y=list(range(len(names))),
             orientation="h",
-            marker={"color": "#6C8FD6" if look == "dark" else "#4C78C8"},
+            marker={"color": BAR[look]},
             hovertemplate=f"%{{x:.1%}} {unit}<extra></extra>",
         )
     )

@@ -12,7 +12,7 @@ import streamlit as st
 
 from core.model.stages import STAGES
 from pages.shared.components.map_data import read_area
-from pages.shared.head_choice import parse_heads
+from pages.shared.heads_in_address import parse_heads
 from pages.shared.url import choice_to_url
 
 _CAMERA = re.compile(r"-?[0-9](\.[0-9]{1,6})?,-?[0-9](\.[0-9]{1,6})?,[0-9]{1,3}(\.[0-9]{1,2})?")
@@ -22,7 +22,7 @@ profile's, and choices go from page to page."""
 
 
 @dataclass(frozen=True)
-class View:
+class MapView:
     """What the address says: ``doc`` from 0, or None; ``polygon`` on the map's grid, or None."""
 
     doc: int | None
@@ -44,7 +44,7 @@ def linked_document(count: int) -> int | None:
     return int(given) - 1 if known else None
 
 
-def read_address(stage: int, heads: int, count: int) -> View:
+def read_address(stage: int, heads: int, count: int) -> MapView:
     """Reads the address; what is not there is taken out of it, with a notice."""
     doc = linked_document(count)
     chosen = parse_heads(st.query_params.get("heads"), heads)
@@ -65,7 +65,7 @@ def read_address(stage: int, heads: int, count: int) -> View:
             choice_to_url(name, "", "")
     if polygon is None and area and not wrong["area"]:
         choice_to_url("area", "", "")
-    return View(
+    return MapView(
         doc,
         polygon,
         parse_heads(None, heads) or frozenset() if chosen is None else chosen,

@@ -13,24 +13,24 @@ from core.analysis.report import mean_redundancy
 from core.analysis.roles import RULES
 from core.model.stages import HEADS, STAGES
 from core.runs.tables import Row, Tables
-from pages.explore.head_profile.sections import LINKED, Shown, evidence
+from pages.explore.head_profile.sections import LINKED, HeadView, evidence
 from pages.shared import show
 from pages.shared.attention import attention_badge, types_here
-from pages.shared.beside import other_run
-from pages.shared.circular import circular_mark
+from pages.shared.controls import choose_other_run
 from pages.shared.data import RunState, labels, own_similarity, tables, topics
 from pages.shared.empty_states import no_labels
 from pages.shared.figures.table import cell, figure_table, interval, number
 from pages.shared.figures.topic_gaps import GRID, bars
 from pages.shared.glossary import why
+from pages.shared.notices import circular_mark
 from pages.shared.text import plain, safe, shortened
-from pages.shared.url import choice_from_url, choice_to_url
+from pages.shared.url import choice_to_url, linked
 
 PAGE = "pages/explore/head_profile/page.py"
 ALIKE = 4
 
 
-def alike(shown: Shown) -> None:
+def alike(shown: HeadView) -> None:
     """The heads most like this one, and those that share its key/value head; each a link."""
     pairs = {
         row["other"]: row
@@ -57,7 +57,7 @@ def alike(shown: Shown) -> None:
     _linked(shown, "grid-siblings", siblings, pairs)
 
 
-def _linked(shown: Shown, key: str, heads: Sequence[int], pairs: dict[int, Row]) -> None:
+def _linked(shown: HeadView, key: str, heads: Sequence[int], pairs: dict[int, Row]) -> None:
     types = types_here(shown.state)
     with st.container(horizontal=True, gap="small", key=key):
         for head in heads:
@@ -79,7 +79,7 @@ def _link(head: int, role: str | None = None) -> None:
     )
 
 
-def by_stage(shown: Shown) -> None:
+def by_stage(shown: HeadView) -> None:
     """How the head stands in each stage."""
     assert shown.state.manifest is not None
     st.subheader("From stage to stage", help=why("stage"), anchor=False)
@@ -94,29 +94,27 @@ def by_stage(shown: Shown) -> None:
         )
 
 
-def beside(shown: Shown) -> None:
+def beside(shown: HeadView) -> None:
     """A head of another run, at the same stage: another model, or another layer."""
     left, right = st.columns(2, gap="medium")
     with left:
-        other = other_run(shown.state)
+        other = choose_other_run(shown.state)
     if other is None:
         choice_to_url("beside_head", 1, 1)
         return
     assert other.manifest is not None
     numbers = list(range(1, other.manifest.shape.heads + 1))
-    choice_from_url("beside_head", numbers, 1)
     with right:
-        head = int(st.selectbox("Its head", numbers, key="beside_head"))
-    choice_to_url("beside_head", head, 1)
+        head = linked(st.selectbox, "Its head", "beside_head", numbers, 1)
     if shown.stage not in other.manifest.stages:
         st.caption(f"That run has no stage {shown.stage}.")
         return
-    both = [shown, Shown(other, tables(other), shown.stage, head)]
+    both = [shown, HeadView(other, tables(other), shown.stage, head)]
     st.html(figure_table([f"{safe(one.state.run.name)}, head {one.head}" for one in both], 0, _lines(both)))
     st.caption("Heads of the same number in different models have only the number in common.")
 
 
-def _lines(shown: Sequence[Shown]) -> list[tuple[str, list[str]]]:
+def _lines(shown: Sequence[HeadView]) -> list[tuple[str, list[str]]]:
     """The figures of some heads, a line a figure; those that need labels only where a head has them."""
     rows = [one.profile(one.head) for one in shown]
     found: list[tuple[str, list[str]]] = []

@@ -2,10 +2,9 @@
 
 import streamlit as st
 
-from core.errors import Mistake
 from pages.explore.head_profile.gallery import alike, beside, by_stage, gallery
 from pages.explore.head_profile.sections import (
-    Shown,
+    HeadView,
     arrive,
     figures,
     head_control,
@@ -15,13 +14,13 @@ from pages.explore.head_profile.sections import (
     topics_followed,
     view_control,
 )
-from pages.shared.controls import choose_stage
+from pages.shared.controls import choose_run, choose_stage
 from pages.shared.data import RunState, tables
 from pages.shared.empty_states import no_labels, ready
-from pages.shared.problem import show_problem
-from pages.shared.sidebar import choose_run
+from pages.shared.notices import shows_mistakes
 
 
+@shows_mistakes
 def profile(state: RunState) -> None:
     assert state.manifest is not None
     left, right = st.columns(2, gap="medium", vertical_alignment="top")
@@ -35,7 +34,7 @@ def profile(state: RunState) -> None:
     if view == "gallery":
         gallery(state, found, stage)
         return
-    shown = Shown(state, found, stage, head)
+    shown = HeadView(state, found, stage, head)
     if found.labelled:
         role(shown)
     else:
@@ -60,7 +59,4 @@ arrive()
 state = choose_run()
 st.title("Head profile")
 if ready(state, "analyse"):
-    try:
-        profile(state)
-    except Mistake as mistake:  # a file of the run is missing or damaged
-        show_problem(mistake)
+    profile(state)

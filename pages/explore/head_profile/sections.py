@@ -16,15 +16,15 @@ from core.runs.tables import Row, Tables
 from pages.shared import show
 from pages.shared.attention import evidence_of, types_here
 from pages.shared.cards import Card, cards
-from pages.shared.circular import circular_mark, circular_notice
 from pages.shared.components.step_keys import step_keys
 from pages.shared.controls import choose_head
 from pages.shared.data import RunState, documents, labels, own_similarity, topics
 from pages.shared.figures.table import interval, number
 from pages.shared.figures.topic_gaps import GRID, MOST, gaps_figure
 from pages.shared.glossary import why
+from pages.shared.notices import circular_mark, circular_notice
 from pages.shared.text import plain
-from pages.shared.url import choice_from_url, choice_to_url, decide
+from pages.shared.url import decide, linked
 
 LINKED = "linked"
 """Marks an address that a link of this page leads to."""
@@ -35,7 +35,7 @@ NORMAL_SPARSITY = 0.14
 
 
 @dataclass(frozen=True)
-class Shown:
+class HeadView:
     """What the page is about: ``head`` counts from 1."""
 
     state: RunState
@@ -69,11 +69,9 @@ def arrive() -> None:
 
 
 def view_control() -> str:
-    choice_from_url("view", list(VIEWS), "head")
-    view = st.segmented_control("View", list(VIEWS), format_func=VIEWS.__getitem__, required=True, key="view")
-    view = str(view or "head")
-    choice_to_url("view", view, "head")
-    return view
+    return linked(
+        st.segmented_control, "View", "view", list(VIEWS), "head", format_func=VIEWS.__getitem__, required=True
+    )
 
 
 def head_control(heads: int) -> int:
@@ -104,7 +102,7 @@ def head_control(heads: int) -> int:
     return head
 
 
-def role(shown: Shown) -> None:
+def role(shown: HeadView) -> None:
     """The verdict, the rule in words, and the numbers that decided."""
     row = shown.profile(shown.head)
     name = row.get("role")
@@ -123,7 +121,7 @@ def role(shown: Shown) -> None:
         looks(shown)
 
 
-def looks(shown: Shown) -> None:
+def looks(shown: HeadView) -> None:
     """What the head looks at, where that is known: the same at every stage, for attention comes before them all."""
     row = types_here(shown.state).get(shown.head)
     if row is None:
@@ -145,7 +143,7 @@ def evidence(row: Row, name: str | None) -> str:
     return RULES[name].because(Evidence(topic=row.get("topic"), **known))
 
 
-def figures(shown: Shown) -> None:
+def figures(shown: HeadView) -> None:
     """The head's figures, each with its interval and with what to hold it against."""
     row, full = shown.profile(shown.head), shown.profile(0)
     match, full_match = shown.topic_match(shown.head), shown.topic_match(0)
@@ -189,7 +187,7 @@ def _figure(label: str, row: Row, name: str, against: str, *terms: str) -> None:
         st.caption("  \n".join(plain(line) for line in (found, against) if line))
 
 
-def topics_followed(shown: Shown) -> None:
+def topics_followed(shown: HeadView) -> None:
     """Each topic's gap to the rest."""
     st.subheader("Topics it follows and avoids", help=why("similarity", "interval"), anchor=False)
     found = by_topic(own_similarity(shown.state, shown.stage), labels(shown.state), shown.head)
@@ -204,7 +202,7 @@ def topics_followed(shown: Shown) -> None:
     )
     said = "By chance alone one interval in twenty would miss 0."
     if len(found.topic) > MOST:
-        said += f" Shown are the {MOST // 2} highest and the {MOST // 2} lowest; the data has all."
+        said += f" HeadView are the {MOST // 2} highest and the {MOST // 2} lowest; the data has all."
     if found.left_out:
         said += f" {found.left_out} with fewer than five documents are left out."
     data = {
@@ -218,7 +216,7 @@ def topics_followed(shown: Shown) -> None:
     show.figure(gaps_figure(found, names, show.theme()), name, pa.table(data), said)
 
 
-def reading(shown: Shown) -> None:
+def reading(shown: HeadView) -> None:
     """The documents that are most and least similar to their own topic in this head."""
     own = own_similarity(shown.state, shown.stage)[:, shown.head]
     known = np.flatnonzero(np.isfinite(own))

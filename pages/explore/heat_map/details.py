@@ -8,12 +8,12 @@ import streamlit as st
 
 from core.model.stages import STAGES
 from core.runs.tables import Row
-from pages.explore.heat_map.state import NO_TOPIC, View, row_name
+from pages.explore.heat_map.state import NO_TOPIC, HeatMapView, row_name
 from pages.shared.cards import Card, cards, open_card
 from pages.shared.data import RunState, documents, labels, neighbours, own_similarity, row_of, topics
 from pages.shared.figures.similarity import similarity_figure
 from pages.shared.glossary import why
-from pages.shared.kept import among, no_vectors
+from pages.shared.notices import among, no_vectors
 from pages.shared.show import cells, figure, theme
 from pages.shared.text import plain, shortened
 from pages.shared.url import decide
@@ -22,7 +22,7 @@ NEIGHBOURS = 6
 MOST_ROWS = 1_000
 
 
-def details(state: RunState, view: View) -> None:
+def details(state: RunState, view: HeatMapView) -> None:
     """The document, the topic or the head that was clicked last, or how to click."""
     doc, topic, row = st.session_state["doc"] - 1, st.session_state["block"], st.session_state["head"]
     st.divider()

@@ -2,30 +2,27 @@
 
 import streamlit as st
 
-from core.errors import Mistake
 from pages.explore.heat_map.details import details
 from pages.explore.heat_map.sections import draw
 from pages.explore.heat_map.state import choose_view
+from pages.shared.controls import choose_run
 from pages.shared.data import RunState, labels
 from pages.shared.empty_states import no_labels, ready
 from pages.shared.glossary import why
-from pages.shared.problem import show_problem
-from pages.shared.sidebar import choose_run
+from pages.shared.notices import shows_mistakes
 
 
 @st.fragment
+@shows_mistakes
 def browse(state: RunState) -> None:
     """Controls, canvas and what a click opens: they rerun alone."""
-    try:
-        if not (labels(state) >= 0).any():
-            no_labels("The topic heat map")
-            return
-        view = choose_view(state)
-        if view is not None:
-            draw(state, view)
-            details(state, view)
-    except Mistake as mistake:  # a file of the run is missing or damaged
-        show_problem(mistake)
+    if not (labels(state) >= 0).any():
+        no_labels("The topic heat map")
+        return
+    view = choose_view(state)
+    if view is not None:
+        draw(state, view)
+        details(state, view)
 
 
 state = choose_run()

@@ -11,13 +11,13 @@ import streamlit as st
 
 from core.analysis.heat_map import HeatMap, heat_map
 from core.model.stages import STAGES
-from pages.explore.heat_map.state import NO_TOPIC, View, row_name
+from pages.explore.heat_map.state import NO_TOPIC, HeatMapView, row_name
 from pages.shared.components.heatmap import Look, Panel, Pick, Sheet, canvas_heat_map, read_pick
 from pages.shared.data import RunState, documents, labels, own_similarity, topics
 from pages.shared.figures.similarity import colour_limit
-from pages.shared.figures.template import ACCENT, DIVERGING, GROUND, INK
 from pages.shared.show import downloads, theme
 from pages.shared.text import shortened
+from pages.shared.theme import DIVERGING, FRAME, GROUND, INK
 from pages.shared.url import choice_from_url, choices_to_url, decide
 
 KEY = "heat map"
@@ -31,7 +31,7 @@ def columns_by(cells: HeatMap, row: int) -> np.ndarray:
     return np.concatenate([cells.docs[block][np.argsort(-cells.values[row, block], kind="stable")] for block in blocks])
 
 
-def draw(state: RunState, view: View) -> None:
+def draw(state: RunState, view: HeatMapView) -> None:
     """The canvas, and a sentence on what is drawn."""
     assert state.manifest is not None
     own, names = labels(state), topics(state).names
@@ -60,7 +60,7 @@ def draw(state: RunState, view: View) -> None:
         if pick is not None:
             _choose(pick, view, docs, cells.topics[cells.starts])
 
-    colours = Look(DIVERGING[look], INK[look], GROUND[look], ACCENT[look])
+    colours = Look(DIVERGING[look], INK[look], GROUND[look], FRAME[look])
     canvas_heat_map(sheet, colours, KEY, _first_mark(sheet.version, view, docs), picked)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(_sentence(view, cells, own))
@@ -74,7 +74,7 @@ def _titles(state: RunState, docs: np.ndarray) -> list[str]:
     return titles
 
 
-def _choices_from_url(state: RunState, view: View) -> None:
+def _choices_from_url(state: RunState, view: HeatMapView) -> None:
     """Which document, row, panel and topic the page below shows: set by clicks, not by widgets."""
     assert state.manifest is not None
     choices = {
@@ -90,7 +90,7 @@ def _choices_from_url(state: RunState, view: View) -> None:
     choices_to_url({name: (st.session_state[name], default) for name, (_, default) in choices.items()})
 
 
-def _choose(pick: Pick, view: View, docs: np.ndarray, blocks: np.ndarray) -> None:
+def _choose(pick: Pick, view: HeatMapView, docs: np.ndarray, blocks: np.ndarray) -> None:
     chosen = {"doc": 0, "block": NO_TOPIC, "head": 0, "panel": view.stage}
     if pick.kind == "cell":
         chosen |= {"doc": int(docs[pick.column]) + 1, "head": pick.row, "panel": view.shown[pick.panel]}
@@ -102,7 +102,7 @@ def _choose(pick: Pick, view: View, docs: np.ndarray, blocks: np.ndarray) -> Non
         decide(name, value)
 
 
-def _first_mark(version: str, view: View, docs: np.ndarray) -> dict[str, int] | None:
+def _first_mark(version: str, view: HeatMapView, docs: np.ndarray) -> dict[str, int] | None:
     """The chosen cell as it was when this sheet was first drawn: a later one would send all of it again."""
     kept: tuple[str, dict[str, int] | None] | None = st.session_state.get("heat map mark")
     if kept is None or kept[0] != version:
@@ -113,7 +113,7 @@ def _first_mark(version: str, view: View, docs: np.ndarray) -> dict[str, int] | 
     return kept[1]
 
 
-def _sentence(view: View, cells: HeatMap, own: np.ndarray) -> str:
+def _sentence(view: HeatMapView, cells: HeatMap, own: np.ndarray) -> str:
     there = sum(int((own == topic).sum()) for topic in view.topics)
     drawn = f", drawn at random from {there:,}" if there > len(cells.docs) else ""
     by = f"by {'the ' if view.sort == 0 else ''}{row_name(view.sort)} at stage {view.stage}"
@@ -123,7 +123,7 @@ def _sentence(view: View, cells: HeatMap, own: np.ndarray) -> str:
     )
 
 
-def _take_away(state: RunState, view: View, docs: np.ndarray) -> None:
+def _take_away(state: RunState, view: HeatMapView, docs: np.ndarray) -> None:
     """The cells as a table, a row a document; made when somebody asks for it."""
 
     def table() -> pa.Table:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +12,7 @@ from pages.shared.controls import choose_stage
 from pages.shared.data import RunState, labels, topics
 from pages.shared.glossary import why
 from pages.shared.text import shortened
-from pages.shared.url import choice_from_url, choice_to_url
+from pages.shared.url import linked, linked_toggle
 
 SIZES = (20, 60, PER_TOPIC, 250, 500, 1_000, 2_500)
 NO_TOPIC = -1
@@ -21,7 +20,7 @@ _WRITTEN, _NAMES = "written to the address: t", "topics that were offered"
 
 
 @dataclass(frozen=True)
-class View:
+class HeatMapView:
     """``stage`` orders the columns, ``shown`` are drawn; ``sort`` is a row: 0 the full embedding, then heads."""
 
     stage: int
@@ -52,7 +51,7 @@ def row_name(row: int) -> str:
     return f"head {row}" if row else "full embedding"
 
 
-def choose_view(state: RunState) -> View | None:
+def choose_view(state: RunState) -> HeatMapView | None:
     """The controls, or None while no topic is chosen."""
     assert state.manifest is not None
     stages, heads = state.manifest.stages, state.manifest.shape.heads
@@ -60,46 +59,40 @@ def choose_view(state: RunState) -> View | None:
     with left:
         stage = choose_stage(state.manifest)
     with right, st.container(gap="small"):
-        every = len(stages) > 1 and _toggle(
-            "stages",
+        every = len(stages) > 1 and linked_toggle(
             f"All {len(stages)} stages, one under another",
+            "stages",
             "A document keeps its column in all of them: the order is that of the chosen stage.",
         )
-        same = len(stages) > 1 and _toggle(
-            "range", "Same colour range for all stages", "Otherwise each stage uses the range that its own cells need."
+        same = len(stages) > 1 and linked_toggle(
+            "Same colour range for all stages", "range", "Otherwise each stage uses the range that its own cells need."
         )
     first, second, third = st.columns(3, gap="medium", vertical_alignment="bottom")
     with first:
         chosen = _choose_topics(state)
     with second:
-        size = _select("size", "Documents a topic", SIZES, PER_TOPIC, str, "Of larger topics so many are drawn.")
+        size = linked(
+            st.selectbox,
+            "Documents per topic",
+            "size",
+            SIZES,
+            PER_TOPIC,
+            help="Larger topics are sampled to this size.",
+        )
     with third:
-        sort = _select(
-            "sort",
+        sort = linked(
+            st.selectbox,
             "Order within a topic",
+            "sort",
             range(heads + 1),
             0,
-            lambda row: f"by {'the ' if row == 0 else ''}{row_name(row)}",
-            "The most similar document stands left.  \n" + why("full embedding"),
+            format_func=lambda row: f"by {'the ' if row == 0 else ''}{row_name(row)}",
+            help="The most similar document stands left.  \n" + why("full embedding"),
         )
     if not chosen:
         st.info("Choose at least one topic.", icon=":material/category:")
         return None
-    return View(stage, tuple(stages) if every else (stage,), chosen, size, sort, same)
-
-
-def _toggle(name: str, label: str, explained: str) -> bool:
-    choice_from_url(name, (0, 1), 0)
-    on = bool(st.toggle(label, key=name, help=explained))
-    choice_to_url(name, int(on), 0)
-    return on
-
-
-def _select(name: str, label: str, options: Sequence[int], default: int, say: object, explained: str) -> int:
-    choice_from_url(name, options, default)
-    value = int(st.selectbox(label, options, key=name, format_func=say, help=explained))  # type: ignore[call-overload]
-    choice_to_url(name, value, default)
-    return value
+    return HeatMapView(stage, tuple(stages) if every else (stage,), chosen, size, sort, same)
 
 
 def _choose_topics(state: RunState) -> tuple[int, ...]:
@@ -149,7 +142,7 @@ def _topics_from_url(names: tuple[str, ...], usual: list[int]) -> None:
         kept = st.session_state.get("kept topics", usual) if st.session_state.get("page changed") and same else usual
         st.session_state["topics"] = list(kept)
         return
-    linked = linked_topics(given, len(names))
-    if linked.unknown:
+    found = linked_topics(given, len(names))
+    if found.unknown:
         st.toast("The link names a topic that is not here; it is left out.", icon=":material/link_off:")
-    st.session_state["topics"] = list(linked.chosen) or usual
+    st.session_state["topics"] = list(found.chosen) or usual

@@ -11,22 +11,22 @@ from core.model.stages import HEADS, STAGES
 from core.runs.describe import stored
 from core.runs.tables import Row, Tables
 from pages.explore.overview.report import small_maps
-from pages.shared.beside import other_run
+from pages.shared.controls import choose_other_run
 from pages.shared.data import RunState, tables
 from pages.shared.figures.table import cell, figure_table
-from pages.shared.sections import told
+from pages.shared.notices import shows_mistakes
 from pages.shared.text import plain, safe
 
 Line = tuple[str, list[str]]
 
 
-@told
+@shows_mistakes
 def beside_another(state: RunState) -> None:
     """The chosen run and another one, a column each."""
     if not state.analysed:
         return
     with st.container(width=420):
-        other = other_run(state)
+        other = choose_other_run(state)
     if other is None:
         return
     both = (state, other)

@@ -5,8 +5,8 @@ import streamlit as st
 from pages.explore.overview.compare import beside_another
 from pages.explore.overview.report import beside_the_study, what_heads_are
 from pages.explore.overview.sections import facts, one_head, run_table
+from pages.shared.controls import choose_run
 from pages.shared.empty_states import ready
-from pages.shared.sidebar import choose_run
 
 state = choose_run()
 

@@ -11,15 +11,14 @@ from core.analysis.probe import BY_DOCUMENT, BY_SAMPLE
 from core.analysis.topic_match import WITHIN
 from core.model.stages import HEADS, RANDOM, STAGES
 from core.runs.tables import Tables
-from pages.explore.overview.stages_drawing import stages_drawing
-from pages.shared.circular import circular_mark, circular_notice
+from pages.explore.overview.figures import stages_drawing
 from pages.shared.data import RunState, preview, tables
 from pages.shared.empty_states import not_analysed, not_made, slim, some_vectors
 from pages.shared.figures.maps import small_maps_table, stage_maps_figure
 from pages.shared.findings import all_findings
 from pages.shared.glossary import why
-from pages.shared.sections import drawn_once, told
-from pages.shared.show import figure, theme
+from pages.shared.notices import circular_mark, circular_notice, shows_mistakes
+from pages.shared.show import drawn_once, figure, theme
 from pages.shared.text import safe
 
 _STYLE = """
@@ -34,7 +33,7 @@ _STYLE = """
 """
 
 
-@told
+@shows_mistakes
 def what_heads_are(state: RunState) -> None:
     """The three stages as a drawing."""
     assert state.manifest is not None
@@ -71,7 +70,7 @@ def small_maps(state: RunState, name: str) -> None:
     )
 
 
-@told
+@shows_mistakes
 def beside_the_study(state: RunState) -> None:
     """Table 1 and §3.5, theirs and ours."""
     if not state.analysed:

@@ -7,18 +7,16 @@ from collections.abc import Mapping
 import pyarrow as pa
 import streamlit as st
 
-from core.errors import Mistake
 from core.retrieval.nearest import Neighbours
 from core.runs.describe import precision, stored
 from core.runs.labels import label_facts
 from core.runs.parquet import RowLookup
 from core.runs.tables import Row
+from pages.explore.overview.figures import head_vectors_figure
 from pages.shared.cards import Card, cards, open_card
 from pages.shared.controls import choose_document, choose_head, choose_stage
 from pages.shared.data import RunState, document_vectors, documents, neighbours, row_of, runs, vector_docs
-from pages.shared.figures.template import head_vectors_figure
-from pages.shared.kept import among, no_vectors
-from pages.shared.problem import show_problem
+from pages.shared.notices import among, no_vectors, shows_mistakes
 from pages.shared.show import cells, figure, theme
 from pages.shared.text import plain, shortened
 
@@ -84,16 +82,10 @@ def _metrics(values: dict[str, str]) -> None:
 
 
 @st.fragment
+@shows_mistakes
 def one_head(state: RunState) -> None:
     """One document, one head: its vector, and the documents nearest to it there and in the full embedding."""
     st.subheader("Through one head")
-    try:
-        _one_head(state)
-    except Mistake as mistake:  # a file of the run is missing or damaged
-        show_problem(mistake)
-
-
-def _one_head(state: RunState) -> None:
     assert state.manifest is not None
     shape, extra = state.manifest.shape, state.manifest.corpus["extra"]
     table = documents(state)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pages.shared.components.mount import component
 
-import streamlit as st
-
-_mount = st.components.v2.component(
-    "headscope_asked_for",
+_mount = component(
+    "asked_for",
+    "asked_for.js",
     html='<span class="asked-for"></span>',
-    js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
 )
 
 

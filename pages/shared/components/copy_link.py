@@ -5,18 +5,14 @@ With it, as it is on every page, comes history_steps.js, which keeps the browser
 
 from __future__ import annotations
 
-from pathlib import Path
+from pages.shared.components.mount import BUTTON_CSS, component
 
-import streamlit as st
-
-from pages.shared.components.buttons import BUTTON_CSS
-
-_FOLDER = Path(__file__).parent
-_copy_link = st.components.v2.component(
-    "headscope_copy_link",
+_copy_link = component(
+    "copy_link",
+    "history_steps.js",
+    "copy_link.js",
     html='<button type="button" aria-live="polite" disabled>Copy link to this view</button>',
     css=BUTTON_CSS,
-    js="\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in ("history_steps.js", "copy_link.js")),
 )
 
 

@@ -442,22 +442,10 @@ class HeatMap {
         context.fillText(row, this.gutter - 8, y + this.rowTop(index) + this.rowHeight / 2 + 4));
       context.drawImage(part.canvas, this.gutter, y, this.width, this.height);
     });
-    sheet.toBlob((blob) => {
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(blob);
-      link.download = "topic-heat-map.png";
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-    });
+    download(sheet, "topic-heat-map.png");
   }
 }
 
-function element(name, kind, parent) {
-  const made = document.createElement(name);
-  if (kind) made.className = kind;
-  parent.append(made);
-  return made;
-}
 function button(parent, kind, text, act) {
   const made = element("button", kind, parent);
   made.type = "button";

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import streamlit as st
 
+from pages.shared.components.mount import TIP_CSS, component
+
 _CSS = """
-.hs-heat-map { font-family: var(--st-font, sans-serif); font-size: 13px; color: var(--st-text-color); }
+.hs-heat-map { font-family: var(--st-font, sans-serif); font-size: var(--hs-text); color: var(--st-text-color); }
 .tools { display: flex; gap: 6px; align-items: center; margin-bottom: 6px; }
-.note { flex: 1; font-size: 12.5px; line-height: 1.35; color: color-mix(in srgb, currentColor 78%, transparent); }
+.note { flex: 1; font-size: var(--hs-note); line-height: 1.35;
+  color: color-mix(in srgb, currentColor 78%, transparent); }
 button { font: inherit; color: inherit; background: none; border: 0; padding: 0; cursor: pointer; }
-.tool { min-width: 30px; height: 28px; padding: 0 9px; border: 1px solid var(--st-border-color, #8888);
-  border-radius: 7px; font-size: 12.5px; font-weight: 600; }
+.tool { min-width: 30px; height: 28px; padding: 0 9px; border: 1px solid var(--st-border-color);
+  border-radius: 7px; font-size: var(--hs-note); font-weight: 600; }
 .tool:hover:enabled { border-color: var(--st-primary-color); color: var(--st-primary-color); }
 .tool:disabled { opacity: .45; cursor: default; }
 .frame { position: relative; outline: none; border-radius: 6px; }
@@ -25,23 +27,24 @@ button { font: inherit; color: inherit; background: none; border: 0; padding: 0;
 .panel + .panel { margin-top: 20px; }
 .head { display: flex; flex-wrap: wrap; gap: 2px 16px; justify-content: space-between; align-items: baseline;
   margin-bottom: 8px; }
-.name { font-weight: 650; font-size: 14px; }
-.legend { display: flex; gap: 8px; align-items: center; font-size: 12px; font-variant-numeric: tabular-nums; }
+.name { font-weight: 650; font-size: var(--hs-name); }
+.legend { display: flex; gap: 8px; align-items: center; font-size: var(--hs-small);
+  font-variant-numeric: tabular-nums; }
 .scale { position: relative; width: 132px; height: 10px; border-radius: 3px; margin-top: 13px;
   box-shadow: 0 0 0 1px color-mix(in srgb, currentColor 22%, transparent); }
 .scale i { position: absolute; left: calc(50% - .5px); top: -3px; width: 1px; height: 13px; background: currentColor; }
 .scale .zero { position: absolute; left: 0; right: 0; bottom: 13px; text-align: center; line-height: 1;
-  font-size: 11px; }
+  font-size: var(--hs-tick); }
 .topics { position: relative; height: 44px; overflow: hidden; }
 .topics.tall { height: 124px; }
 .topic { position: absolute; bottom: 4px; top: 0; display: flex; align-items: flex-end; justify-content: center;
-  text-align: center; font-size: 11.5px; line-height: 1.2; padding: 0 2px; }
+  text-align: center; font-size: var(--hs-label); line-height: 1.2; padding: 0 2px; }
 .topic[hidden] { display: none; }
 .topic span { display: -webkit-box; -webkit-line-clamp: 3; -webkit-box-orient: vertical; overflow: hidden;
   max-width: 100%; overflow-wrap: anywhere; hyphens: auto; }
 .topic.upright { padding: 0; }
 .topic.upright span { writing-mode: vertical-rl; transform: rotate(180deg); display: block; white-space: nowrap;
-  text-overflow: ellipsis; max-height: 118px; line-height: 12px; font-size: 11px; }
+  text-overflow: ellipsis; max-height: 118px; line-height: 12px; font-size: var(--hs-tick); }
 .body { position: relative; }
 .rows { position: absolute; left: 0; top: 0; }
 .row { position: absolute; right: 0; width: 100%; text-align: right; white-space: nowrap;
@@ -51,23 +54,20 @@ button { font: inherit; color: inherit; background: none; border: 0; padding: 0;
 .row.on, .topic.on { outline: 2px solid var(--st-primary-color); border-radius: 3px; }
 canvas { display: block; cursor: crosshair; touch-action: pan-y; }
 canvas.moving { cursor: grabbing; }
-.tip { position: absolute; z-index: 2; max-width: min(320px, 100%); box-sizing: border-box; padding: 8px 11px;
-  pointer-events: none; background: var(--st-background-color); border: 1px solid var(--st-border-color, #8888);
-  border-radius: 8px; box-shadow: 0 4px 16px rgb(0 0 0 / .18); font-size: 12.5px; line-height: 1.4;
-  overflow-wrap: anywhere; }
-.tip[hidden] { display: none; }
+.tip { max-width: min(320px, 100%); padding: 8px 11px; }
 .tip .first { font-weight: 650; }
-.tip .value { font-weight: 650; font-variant-numeric: tabular-nums; font-size: 14px; }
+.tip .value { font-weight: 650; font-variant-numeric: tabular-nums; font-size: var(--hs-name); }
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 """
 
 _NEEDED = {"cell": ("panel", "row", "column"), "row": ("panel", "row"), "topic": ("block",)}
 
-_mount = st.components.v2.component(
-    "headscope_heat_map",
+_mount = component(
+    "heat_map",
+    "dom.js",
+    "heatmap.js",
     html='<div class="hs-heat-map"></div>',
-    css=_CSS,
-    js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
+    css=TIP_CSS + _CSS,
 )
 
 

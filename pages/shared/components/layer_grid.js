@@ -85,7 +85,7 @@ class LayerGrid {
         made.setAttribute("aria-label", cell ? cell[2].replaceAll("\n", ", ") : "nothing to show");
         if (!cell) return made;
         made.style.background = cell[0];
-        made.style.color = inkOn(cell[0]);
+        made.style.color = cell[3];
         made.textContent = cell[1];
         return made;
       });
@@ -170,7 +170,7 @@ class LayerGrid {
   save() {
     const { data } = this, scale = 2, wide = 34, pad = 14, line = TALL + 2;
     const style = getComputedStyle(this.root), ink = style.color, font = style.fontFamily;
-    const ground = style.getPropertyValue("--st-background-color") || "#FFFFFF";
+    const ground = style.getPropertyValue("--st-background-color");
     const left = (column) => this.gutter + column * wide + 5 * data.breaks.filter((at) => at <= column).length;
     const sheet = document.createElement("canvas"), context = sheet.getContext("2d");
     const said = data.kinds ?? [[data.scale[0][1], data.ends[0]], [data.scale.at(-1)[1], data.ends[1]]];
@@ -215,32 +215,10 @@ class LayerGrid {
         if (!cell) return;
         context.fillStyle = cell[0];
         context.fillRect(left(column), top, wide - 2, TALL);
-        context.fillStyle = inkOn(cell[0]);
+        context.fillStyle = cell[3];
         context.fillText(cell[1], left(column) + wide / 2 - 1, top + TALL / 2);
       });
     });
-    sheet.toBlob((blob) => {
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(blob);
-      link.download = `${data.name}.png`;
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-    });
+    download(sheet, `${data.name}.png`);
   }
-}
-
-function element(name, kind, parent) {
-  const made = document.createElement(name);
-  if (kind) made.className = kind;
-  parent.append(made);
-  return made;
-}
-
-// Black or white, whichever reads better on a colour: never less than WCAG's 4.5 : 1.
-function inkOn(hex) {
-  const [r, g, b] = [1, 3, 5].map((from) => {
-    const share = parseInt(hex.slice(from, from + 2), 16) / 255;
-    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
-  });
-  return (0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05) ** 2 > 1.05 * 0.05 ? "#000000" : "#FFFFFF";
 }

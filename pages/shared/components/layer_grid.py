@@ -9,36 +9,39 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
+from pages.shared.components.mount import TIP_CSS, component
+from pages.shared.theme import ink_on
+
 _CSS = """
-.hs-grid { font-family: var(--st-font, sans-serif); font-size: 13px; color: var(--st-text-color); position: relative; }
+.hs-grid { font-family: var(--st-font, sans-serif); font-size: var(--hs-text); color: var(--st-text-color);
+  position: relative; }
 .tools { display: flex; flex-wrap: wrap; gap: 6px 16px; align-items: center; margin-bottom: 8px; }
-.legend { flex: 1; display: flex; flex-wrap: wrap; gap: 4px 12px; align-items: center; font-size: 12.5px;
+.legend { flex: 1; display: flex; flex-wrap: wrap; gap: 4px 12px; align-items: center; font-size: var(--hs-note);
   font-variant-numeric: tabular-nums; }
 .legend .kind { display: inline-flex; gap: 5px; align-items: center; }
 .legend i { width: 12px; height: 12px; border-radius: 3px;
   box-shadow: 0 0 0 1px color-mix(in srgb, currentColor 22%, transparent); }
 .legend .scale { width: 132px; height: 10px; border-radius: 3px;
   box-shadow: 0 0 0 1px color-mix(in srgb, currentColor 22%, transparent); }
-button { font: inherit; color: inherit; background: none; border: 1px solid var(--st-border-color, #8888);
-  border-radius: 7px; height: 28px; padding: 0 9px; font-size: 12.5px; font-weight: 600; cursor: pointer; }
+button { font: inherit; color: inherit; background: none; border: 1px solid var(--st-border-color);
+  border-radius: 7px; height: 28px; padding: 0 9px; font-size: var(--hs-note); font-weight: 600; cursor: pointer; }
 button:hover { border-color: var(--st-primary-color); color: var(--st-primary-color); }
 button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
 .frame { overflow-x: auto; padding: 3px; margin: -3px; }
 .grid { display: flex; flex-direction: column; gap: 2px; width: max-content; min-width: 100%; }
 .row { display: flex; gap: 2px; height: var(--tall); }
 .name { flex: none; width: var(--gutter); position: sticky; left: -3px; z-index: 1; text-align: right;
-  padding-right: 7px; box-sizing: border-box; line-height: var(--tall); white-space: nowrap; font-size: 11.5px;
-  font-variant-numeric: tabular-nums; background: var(--st-background-color); }
-.top { flex: 1 0 var(--least); max-width: 76px; text-align: center; font-size: 11.5px; line-height: var(--tall);
-  font-variant-numeric: tabular-nums; overflow: hidden; }
+  padding-right: 7px; box-sizing: border-box; line-height: var(--tall); white-space: nowrap;
+  font-size: var(--hs-label); font-variant-numeric: tabular-nums; background: var(--st-background-color); }
+.top { flex: 1 0 var(--least); max-width: 76px; text-align: center; font-size: var(--hs-label);
+  line-height: var(--tall); font-variant-numeric: tabular-nums; overflow: hidden; }
 .cell { flex: 1 0 var(--least); max-width: 76px; border-radius: 3px; cursor: pointer; text-align: center;
-  line-height: var(--tall); font-size: 10.5px; overflow: hidden; font-variant-numeric: tabular-nums; outline: none;
-  white-space: nowrap; user-select: none; box-sizing: border-box; }
+  line-height: var(--tall); font-size: var(--hs-cell); overflow: hidden; font-variant-numeric: tabular-nums;
+  outline: none; white-space: nowrap; user-select: none; box-sizing: border-box; }
 .cell.none { cursor: default;
   background: repeating-linear-gradient(135deg, transparent 0 4px,
     color-mix(in srgb, currentColor 14%, transparent) 4px 5px); }
@@ -46,19 +49,16 @@ button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offse
 .cell:hover { box-shadow: inset 0 0 0 1.5px color-mix(in srgb, var(--st-text-color) 55%, transparent); }
 .cell[aria-selected="true"] { box-shadow: 0 0 0 1px var(--st-background-color), 0 0 0 3px var(--st-text-color); }
 .cell:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; z-index: 1; position: relative; }
-.tip { position: absolute; z-index: 3; max-width: min(300px, 100%); box-sizing: border-box; padding: 7px 10px;
-  pointer-events: none; background: var(--st-background-color); border: 1px solid var(--st-border-color, #8888);
-  border-radius: 8px; box-shadow: 0 4px 16px rgb(0 0 0 / .18); font-size: 12.5px; line-height: 1.4;
-  overflow-wrap: anywhere; }
-.tip[hidden] { display: none; }
+.tip { max-width: min(300px, 100%); padding: 7px 10px; }
 .tip div:first-child { font-weight: 650; }
 """
 
-_mount = st.components.v2.component(
-    "headscope_layer_grid",
+_mount = component(
+    "layer_grid",
+    "dom.js",
+    "layer_grid.js",
     html='<div class="hs-grid"></div>',
-    css=_CSS,
-    js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
+    css=TIP_CSS + _CSS,
 )
 
 
@@ -72,7 +72,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Kinds:
+class ColourKey:
     """A legend of colours that each stand for something: ``(colour, name)``."""
 
     kinds: Sequence[tuple[str, str]]
@@ -88,7 +88,7 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class Grid:
+class LayerGrid:
     """``cells[layer][head]``, layer 1 on top; None where there is nothing to show, and nothing to click."""
 
     label: str
@@ -96,7 +96,7 @@ class Grid:
     rows: Sequence[str]
     columns: Sequence[str]
     cells: Sequence[Sequence[Cell | None]]
-    legend: Kinds | Scale
+    legend: ColourKey | Scale
     breaks: Sequence[int] = ()
     """Columns (from 0) before which there is a gap: where a key/value group begins, for one."""
     name: str = "layers"
@@ -104,14 +104,14 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Place:
+class GridCell:
     """A cell, by its row and column from 0."""
 
     row: int
     column: int
 
 
-def layer_grid(grid: Grid, key: str, mark: Place | None, on_pick: Callable[[Place], None]) -> None:
+def layer_grid(grid: LayerGrid, key: str, mark: GridCell | None, on_pick: Callable[[GridCell], None]) -> None:
     """Draws the grid with the cell at ``mark`` framed; ``on_pick`` gets the cell that is clicked or entered.
 
     As in any callback, ``on_pick`` runs before the page does: it sets session state, and draws nothing.
@@ -122,8 +122,11 @@ def layer_grid(grid: Grid, key: str, mark: Place | None, on_pick: Callable[[Plac
         "name": grid.name,
         "rows": list(grid.rows),
         "columns": list(grid.columns),
-        "cells": [[None if one is None else [one.colour, one.text, one.label] for one in row] for row in grid.cells],
-        "kinds": [list(kind) for kind in legend.kinds] if isinstance(legend, Kinds) else None,
+        "cells": [
+            [None if one is None else [one.colour, one.text, one.label, ink_on(one.colour)] for one in row]
+            for row in grid.cells
+        ],
+        "kinds": [list(kind) for kind in legend.kinds] if isinstance(legend, ColourKey) else None,
         "scale": [list(stop) for stop in legend.stops] if isinstance(legend, Scale) else None,
         "ends": [legend.low, legend.high] if isinstance(legend, Scale) else None,
         "breaks": [int(column) for column in grid.breaks],
@@ -140,7 +143,7 @@ def layer_grid(grid: Grid, key: str, mark: Place | None, on_pick: Callable[[Plac
     _mount(key=key, data=data, on_pick_change=picked)
 
 
-def checked_place(given: Any, grid: Grid, version: str) -> Place | None:
+def checked_place(given: Any, grid: LayerGrid, version: str) -> GridCell | None:
     """``given`` as the browser sent it, if this version of the grid has such a cell."""
     if not isinstance(given, dict) or given.get("version") != version:
         return None
@@ -149,4 +152,4 @@ def checked_place(given: Any, grid: Grid, version: str) -> Place | None:
         return None
     if not (0 <= row < len(grid.rows) and 0 <= column < len(grid.columns)) or grid.cells[row][column] is None:
         return None
-    return Place(row, column)
+    return GridCell(row, column)

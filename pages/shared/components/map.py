@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import streamlit as st
+from pages.shared.components.mount import component
 
 _HERE = Path(__file__).parent
-_map = st.components.v2.component(
-    "headscope_map",
-    html='<div class="head-map"></div>',
-    css=(_HERE / "map.css").read_text(encoding="utf-8"),
-    js=(_HERE / "map.js").read_text(encoding="utf-8"),
+_map = component(
+    "map", "map.js", html='<div class="head-map"></div>', css=(_HERE / "map.css").read_text(encoding="utf-8")
 )
-_feed = st.components.v2.component("headscope_map_feed", js=(_HERE / "map_feed.js").read_text(encoding="utf-8"))
+_feed = component("map_feed", "map_feed.js")
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,14 @@ import streamlit as st
 
 from core.analysis.stratify import stratified
 from core.model.stages import STAGES
-from core.palette import activation_colours, group_colours, head_colours, ramp_colours, topic_colours
 from core.runs.labels import label_codes
 from core.runs.parquet import RowLookup
 from core.runs.results import read_map, read_topics
 from core.runs.run import Run
 from pages.shared.data import RunState, documents, points
-from pages.shared.steady import FIGURES, steady
+from pages.shared.run_version import FIGURES, one_version
 from pages.shared.text import shortened
+from pages.shared.theme import UNLABELLED, activation_colours, group_colours, head_colours, ramp_colours, topic_colours
 
 MOST_POINTS = 320_000
 MOST_EXTRA = 500
@@ -44,7 +44,7 @@ class StageMap:
     docs: np.ndarray
     places: np.ndarray
     points: pa.Table
-    grid: Grid
+    grid: MapGrid
     low: float
     high: float
     left_out: int
@@ -52,7 +52,7 @@ class StageMap:
 
 
 @dataclass(frozen=True)
-class Grid:
+class MapGrid:
     """From a map's own coordinates to the fine grid: one scale for both axes, and a margin."""
 
     middle: np.ndarray
@@ -182,7 +182,7 @@ def inside(places: np.ndarray, polygon: np.ndarray) -> np.ndarray:
 
 
 @st.cache_resource(max_entries=9, show_spinner="Reading the map …")
-@steady(*FIGURES)
+@one_version(*FIGURES)
 def _stage_map(run: Run, version: str, stage: int) -> StageMap:
     table, heads = read_map(run, stage), run.manifest().shape.heads
     fitted = table["fitted"].to_numpy().reshape(-1, heads).all(axis=1)
@@ -193,7 +193,7 @@ def _stage_map(run: Run, version: str, stage: int) -> StageMap:
         shown = shown[stratified(topics, max(1, MOST_POINTS // heads))]
     places = np.stack([table[axis].to_numpy().reshape(-1, heads)[shown] for axis in ("x", "y")], axis=-1)
     low, high = places.min(axis=(0, 1)), places.max(axis=(0, 1))
-    grid = Grid((low + high) / 2, float((high - low).max()) * 1.04 or 1.0)
+    grid = MapGrid((low + high) / 2, float((high - low).max()) * 1.04 or 1.0)
     at = grid.of(places)
     activation = table["activation"].to_numpy().reshape(-1, heads)[shown]
     weak, strong = (float(value) for value in np.quantile(activation, (0.02, 0.98)))
@@ -210,7 +210,7 @@ def _shades(activation: np.ndarray, weak: float, strong: float) -> np.ndarray:
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-@steady(*FIGURES)
+@one_version(*FIGURES)
 def _columns(run: Run, version: str) -> tuple[Column, ...]:
     found = []
     names = run.documents(["topic"])["topic"]
@@ -244,7 +244,6 @@ def _described(table: RowLookup, docs: np.ndarray, named: Sequence[Column]) -> p
 
 @cache
 def _schemes(heads: int, groups: int, values: int) -> dict[str, dict[str, Any]]:
-    none = {"light": "#8d8a84", "dark": "#8b919c"}
     return {
         theme: {
             "heads": head_colours(heads, groups, theme),
@@ -252,7 +251,7 @@ def _schemes(heads: int, groups: int, values: int) -> dict[str, dict[str, Any]]:
             "activation": activation_colours(groups, theme),
             "ramp": ramp_colours(theme),
             "topics": topic_colours(values, theme),
-            "none": none[theme],
+            "none": UNLABELLED[theme],
         }
         for theme in ("light", "dark")
     }

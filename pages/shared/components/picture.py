@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-import streamlit as st
+from pages.shared.components.mount import BUTTON_CSS, component
 
-from pages.shared.components.buttons import BUTTON_CSS
-
-_picture = st.components.v2.component(
-    "headscope_picture",
+_picture = component(
+    "picture",
+    "picture.js",
     html='<div><button type="button" data-format="png" disabled>PNG</button>'
     '<button type="button" data-format="svg" disabled>SVG</button></div>',
     css=BUTTON_CSS,
-    js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
 )
 
 

@@ -7,15 +7,16 @@ what the browser last heard of.
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-_mount = st.components.v2.component(
-    "headscope_step_keys",
+from pages.shared.components.mount import component
+
+_mount = component(
+    "step_keys",
+    "step_keys.js",
     html='<span class="step-keys"></span>',
-    js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
 )
 
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from core.model.shape import ModelShape
 from core.model.stages import STAGES
-from core.palette import head_colours
-from pages.shared.figures.template import INK, QUIET, template
+from pages.shared.figures.template import template
+from pages.shared.theme import CHART_SIZE, INK, QUIET, TICK_SIZE, head_colours
 
 _MOST_POINTS = 2_500
 """Of a small map: more would only lie on each other."""
@@ -129,7 +129,7 @@ def _sample(points: int) -> np.ndarray:
 
 def _title(text: str, middle: float, theme: str) -> dict[str, object]:
     place = {"x": middle, "xanchor": "center", "xref": "paper", "y": 1, "yanchor": "bottom", "yref": "paper"}
-    return place | {"text": text, "showarrow": False, "font": {"size": 13, "color": INK[theme]}}
+    return place | {"text": text, "showarrow": False, "font": {"size": CHART_SIZE, "color": INK[theme]}}
 
 
 def _ground(places: np.ndarray, colours: Sequence[str], opacity: float) -> dict[str, object]:
@@ -153,7 +153,7 @@ def _one_document(places: np.ndarray, colours: Sequence[str], theme: str) -> dic
         "mode": "markers+text",
         "text": [str(head) for head in range(1, len(places) + 1)],
         "textposition": label_positions(places),
-        "textfont": {"size": 11, "color": INK[theme]},
+        "textfont": {"size": TICK_SIZE, "color": INK[theme]},
         "marker": {"size": 10, "color": list(colours), "line": {"color": INK[theme], "width": 1}},
         "hovertemplate": "head %{text}<extra></extra>",
     }

@@ -6,7 +6,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.model.stages import STAGES
-from pages.shared.figures.template import ACCENT, DIVERGING, template
+from pages.shared.figures.template import template
+from pages.shared.theme import DIVERGING, FRAME, colour_at, ink_on
 
 
 def colour_limit(values: np.ndarray) -> float:
@@ -49,14 +50,14 @@ def similarity_figure(values: np.ndarray, stages: tuple[int, ...], row: int, sta
                 "fixedrange": True,
             },
             "dragmode": False,
-            "shapes": [frame | {"line": {"color": ACCENT[look], "width": 2}}],
+            "shapes": [frame | {"line": {"color": FRAME[look], "width": 2}}],
             "annotations": [
                 {
                     "x": stage_at,
                     "y": head,
                     "text": signed(value),
                     "showarrow": False,
-                    "font": {"size": 11.5, "color": ink_on(value / limit, look)},
+                    "font": {"size": 11.5, "color": ink_on(cell_colour(value / limit, look))},
                 }
                 for (head, stage_at), value in np.ndenumerate(values.astype(float))
             ],
@@ -70,12 +71,6 @@ def signed(value: float) -> str:
     return "0.00" if text[1:] == "0.00" else text.replace("-", "−")
 
 
-def ink_on(share: float, look: str) -> str:
-    """Black or white, whichever reads better on the scale's colour for ``share``, from -1 to 1."""
-    places = [float(str(at)) for at, _ in DIVERGING[look]]
-    rgb = np.array([[int(str(colour)[at : at + 2], 16) for at in (1, 3, 5)] for _, colour in DIVERGING[look]]) / 255
-    place = (min(1.0, max(-1.0, share)) + 1) / 2
-    cell = np.array([np.interp(place, places, rgb[:, channel]) for channel in range(3)])
-    linear = np.where(cell <= 0.04045, cell / 12.92, ((cell + 0.055) / 1.055) ** 2.4)
-    light = float(linear @ np.array([0.2126, 0.7152, 0.0722]))  # WCAG's relative luminance
-    return "#000000" if (light + 0.05) ** 2 > 1.05 * 0.05 else "#FFFFFF"  # never less than WCAG's 4.5 : 1
+def cell_colour(share: float, theme: str) -> str:
+    """The diverging scale's colour for ``share``, from -1 to 1."""
+    return colour_at((share + 1) / 2, DIVERGING[theme])

@@ -8,14 +8,14 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.analysis.by_topic import ByTopic
-from pages.shared.figures.template import DIVERGING, GROUND, INK, template
+from pages.shared.figures.template import error_bars, template
 from pages.shared.text import drawn, safe, shortened
+from pages.shared.theme import CHART_SIZE, DIVERGING, GROUND, INK, LABEL_SIZE, MUTED
 
 MOST = 30
 """Topics in one figure; of more, those at both ends."""
 _ROW = 36
 """Pixels of a topic's row: its name, and below it the dot with its interval."""
-_QUIET = {"light": "#6B7280", "dark": "#9AA3B2"}
 GRID = """
 <style>
 [class*="st-key-grid-"] { display: grid !important; gap: .7rem !important;
@@ -30,7 +30,7 @@ _SIDES = {1: "follows", -1: "avoids", 0: "no clear difference"}
 def side_colour(side: int, theme: str) -> str:
     """Red where a head is above the rest, blue where it is below, as in the heat map."""
     scale = DIVERGING[theme]
-    return {1: str(scale[-1][1]), -1: str(scale[0][1]), 0: _QUIET[theme]}[side]
+    return {1: str(scale[-1][1]), -1: str(scale[0][1]), 0: MUTED[theme]}[side]
 
 
 def shown_topics(found: ByTopic) -> np.ndarray:
@@ -54,15 +54,15 @@ def gaps_figure(found: ByTopic, names: Sequence[str], theme: str) -> go.Figure:
             "height": 96 + _ROW * len(shown),
             "margin": {"l": 6, "r": 12, "t": 34, "b": 50},
             "xaxis": {
-                "title": {"text": "gap in similarity to the own topic", "font": {"size": 13}},
+                "title": {"text": "gap in similarity to the own topic", "font": {"size": CHART_SIZE}},
                 "tickformat": ".2~f",
                 "nticks": 7,
                 "zeroline": True,
-                "zerolinecolor": _QUIET[theme],
+                "zerolinecolor": MUTED[theme],
                 "zerolinewidth": 1,
             },
             "yaxis": {"visible": False, "range": [-0.6, len(shown) - 0.1]},
-            "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 12}},
+            "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": LABEL_SIZE}},
             "dragmode": False,
             "annotations": [
                 {
@@ -73,7 +73,7 @@ def gaps_figure(found: ByTopic, names: Sequence[str], theme: str) -> go.Figure:
                     "yshift": 13,
                     "text": drawn(shortened(names[found.topic[at]], 60)),
                     "showarrow": False,
-                    "font": {"size": 12},
+                    "font": {"size": LABEL_SIZE},
                     "bgcolor": GROUND[theme],
                     "borderpad": 0,
                 }
@@ -95,15 +95,7 @@ def _dots(
         "mode": "markers",
         "name": _SIDES[side],
         "marker": {"size": 9, "color": colour, "symbol": "circle" if side else "circle-open", "line": {"width": 1.5}},
-        "error_x": {
-            "type": "data",
-            "symmetric": False,
-            "array": np.nan_to_num(found.high[mine] - found.gap[mine]),
-            "arrayminus": np.nan_to_num(found.gap[mine] - found.low[mine]),
-            "color": colour,
-            "thickness": 1.8,
-            "width": 0,
-        },
+        "error_x": error_bars(found.gap[mine], found.low[mine], found.high[mine], color=colour, thickness=1.8, width=0),
         "customdata": [
             [drawn(names[found.topic[at]]), found.low[at], found.high[at], int(found.documents[at])] for at in mine
         ],

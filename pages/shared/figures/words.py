@@ -8,9 +8,8 @@ import numpy as np
 
 from core.model.attention import Attended
 from pages.shared.text import safe
+from pages.shared.theme import WORD_SHADE
 
-SHADE = "#E69F00"
-"""Okabe and Ito's orange; what it says is in its strength alone, so that no colour has to be told from another."""
 STEPS = 100
 _OUTLIER = 3
 STYLE = f"""
@@ -18,23 +17,23 @@ STYLE = f"""
 .hs-words {{ line-height: 2; overflow-wrap: anywhere; white-space: pre-wrap; border-radius: .5rem; padding: .8rem 1rem;
   border: 1px solid color-mix(in srgb, currentColor 16%, transparent); max-height: 32rem; overflow-y: auto; }}
 .hs-words b {{ font-weight: inherit; border-radius: .15rem; padding: .12rem 0;
-  background: color-mix(in srgb, {SHADE} calc(var(--s) * 1%), transparent); }}
+  background: color-mix(in srgb, {WORD_SHADE} calc(var(--s) * 1%), transparent); }}
 .hs-words small {{ font-size: .68em; opacity: .75; border: 1px solid color-mix(in srgb, currentColor 35%, transparent);
   border-radius: .25rem; padding: .05rem .25rem; margin: 0 .15rem; white-space: nowrap;
-  background: color-mix(in srgb, {SHADE} calc(var(--s) * 1%), transparent); }}
+  background: color-mix(in srgb, {WORD_SHADE} calc(var(--s) * 1%), transparent); }}
 .hs-words .hs-from {{ outline: 2px solid currentColor; outline-offset: 1px; opacity: 1; }}
 .hs-words i {{ opacity: .5; font-style: normal; }}
 .hs-legend {{ display: flex; align-items: center; gap: .5rem; font-size: .85em; flex-wrap: wrap;
   margin-bottom: .4rem; }}
 .hs-legend span {{ width: 9rem; height: .8rem; border-radius: .2rem; display: inline-block;
   border: 1px solid color-mix(in srgb, currentColor 20%, transparent);
-  background: linear-gradient(to right, transparent, {SHADE}); }}
+  background: linear-gradient(to right, transparent, {WORD_SHADE}); }}
 </style>
 """
 
 
 @dataclass(frozen=True)
-class Run:
+class TextRun:
     """A stretch of the text, or a special token, and its share of a head's attention; None for what lies between."""
 
     text: str
@@ -44,24 +43,24 @@ class Run:
     """Whether it is the token that the attention comes from."""
 
 
-def runs(text: str, found: Attended, head: int, chosen: int | None = None) -> list[Run]:
+def runs(text: str, found: Attended, head: int, chosen: int | None = None) -> list[TextRun]:
     """The text from its first to its last token in runs; ``head`` from 1, the ``chosen`` token from 0.
 
     Tokens of the same characters (an emoji may be four) become one run with the sum of their shares.
     """
-    result: list[Run] = []
+    result: list[TextRun] = []
     end = 0
     for number, (piece, share) in enumerate(zip(found.pieces, found.weights[head - 1].tolist(), strict=True)):
         mine = number == chosen
         if piece.special or piece.start is None or piece.end is None:
-            result.append(Run(piece.text, share, piece.special, mine))
+            result.append(TextRun(piece.text, share, piece.special, mine))
         elif piece.end <= end and result and result[-1].share is not None and not result[-1].special:
-            result[-1] = Run(result[-1].text, (result[-1].share or 0.0) + share, chosen=mine or result[-1].chosen)
+            result[-1] = TextRun(result[-1].text, (result[-1].share or 0.0) + share, chosen=mine or result[-1].chosen)
         else:
             start = max(piece.start, end)
             if start > end:
-                result.append(Run(text[end:start], None))
-            result.append(Run(text[start : piece.end], share, chosen=mine))
+                result.append(TextRun(text[end:start], None))
+            result.append(TextRun(text[start : piece.end], share, chosen=mine))
             end = piece.end
     return result
 
@@ -98,7 +97,7 @@ def words_html(text: str, found: Attended, head: int, most_cut: int = 600, chose
     )
 
 
-def scale_end(stretches: list[Run]) -> tuple[float, bool]:
+def scale_end(stretches: list[TextRun]) -> tuple[float, bool]:
     """The share that has the full colour, and whether a token goes beyond it.
 
     It is the strongest of the text's own tokens; not where that one is a place to rest (many models' first token is)

@@ -19,11 +19,11 @@ from pages.shared.empty_states import no_labels, not_analysed
 from pages.shared.figures.table import figure_table
 from pages.shared.figures.topic_gaps import GRID
 from pages.shared.glossary import why
-from pages.shared.sections import told
+from pages.shared.notices import shows_mistakes
 from pages.shared.text import plain, safe, shortened
-from pages.shared.url import choice_from_url, choice_to_url, decide
+from pages.shared.url import decide, linked
 from pages.understand.attention.figures import Pattern, small_pattern
-from pages.understand.attention.sections import Shown
+from pages.understand.attention.sections import AttentionView
 
 SAME = "same"
 MOST = 24
@@ -34,24 +34,22 @@ _CLEAREST = {
 """The measure by which a type's clearest heads come first."""
 
 
-@told
-def same_type(shown: Shown) -> None:
+@shows_mistakes
+def same_type(shown: AttentionView) -> None:
     """Average patterns of heads that have one type."""
     rows = attention_rows(shown.state)
     mine = str(shown.row["type"])
     counts = {name: sum(row["type"] == name for row in rows.values()) for name in TYPES}
     options = [SAME, *(name for name in TYPES if counts[name])]
     st.subheader("Heads of one type side by side", help=why("attention type"), anchor=False)
-    choice_from_url("type", options, SAME)
-    name = str(
-        st.selectbox(
-            "Type",
-            options,
-            key="type",
-            format_func=lambda one: "the chosen head's" if one == SAME else f"{one} · {counts[one]}",
-        )
+    name = linked(
+        st.selectbox,
+        "Type",
+        "type",
+        options,
+        SAME,
+        format_func=lambda one: "the chosen head's" if one == SAME else f"{one} · {counts[one]}",
     )
-    choice_to_url("type", name, SAME)
     name = mine if name == SAME else name
     st.markdown(f"**{plain(name.capitalize())}** – {plain(sentence(name))}")
     chosen = sorted((row for row in rows.values() if row["type"] == name), key=lambda row: -_clear(row, name))[:MOST]
@@ -82,8 +80,8 @@ def same_type(shown: Shown) -> None:
 
 
 @st.fragment
-@told
-def roles(shown: Shown) -> None:
+@shows_mistakes
+def roles(shown: AttentionView) -> None:
     """Types against topic roles, at the one layer that has both."""
     state = shown.state
     assert state.manifest is not None

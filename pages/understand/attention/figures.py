@@ -10,8 +10,9 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from core.analysis.attention_measures import FARTHEST, OFFSETS
-from pages.shared.figures.template import GROUND, INK, QUIET, SEQUENTIAL, SERIES, template
+from pages.shared.figures.template import template
 from pages.shared.text import drawn, safe, shortened
+from pages.shared.theme import GROUND, INK, QUIET, SEQUENTIAL, SERIES, SMALL_TICK_SIZE
 
 NEAR = OFFSETS[1:-1]
 _NAMED_ACROSS, _NAMED_DOWN = 26, 48
@@ -137,8 +138,14 @@ def matrix_figure(weights: np.ndarray, tokens: Sequence[str], chosen: int, theme
     figure.update_layout(
         template=template(theme),
         height=max(340, min(760, 130 + 14 * count)),
-        xaxis={"tickvals": across, "side": "top", "tickangle": -90, "tickfont": {"size": 10}, "type": "category"},
-        yaxis={"tickvals": down, "autorange": "reversed", "tickfont": {"size": 10}, "type": "category"},
+        xaxis={
+            "tickvals": across,
+            "side": "top",
+            "tickangle": -90,
+            "tickfont": {"size": SMALL_TICK_SIZE},
+            "type": "category",
+        },
+        yaxis={"tickvals": down, "autorange": "reversed", "tickfont": {"size": SMALL_TICK_SIZE}, "type": "category"},
         margin={"l": 96, "r": 10, "t": 96, "b": 10},
         dragmode=False,
     )

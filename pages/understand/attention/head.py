@@ -13,10 +13,10 @@ from pages.shared import show
 from pages.shared.attention import attention_patterns, evidence_of
 from pages.shared.figures.table import figure_table, interval, number
 from pages.shared.glossary import why
-from pages.shared.sections import told
+from pages.shared.notices import shows_mistakes
 from pages.shared.text import plain, safe
 from pages.understand.attention.figures import NEAR, Pattern, pattern_figure
-from pages.understand.attention.sections import Shown
+from pages.understand.attention.sections import AttentionView
 
 WORDS = {
     "previous": "Token before",
@@ -32,8 +32,8 @@ WORDS = {
 """The measures as people read them, in the order of the table."""
 
 
-@told
-def verdict(shown: Shown) -> None:
+@shows_mistakes
+def verdict(shown: AttentionView) -> None:
     """The type, the rule in words, and the numbers that decided."""
     row = shown.row
     with st.container(border=True):
@@ -64,8 +64,8 @@ def _cells(row: Row, name: str) -> list[str]:
     return [f"{value:.1%}<small>{safe(ends)}</small>", f"{shuffled:.1%}"]
 
 
-@told
-def average(shown: Shown) -> None:
+@shows_mistakes
+def average(shown: AttentionView) -> None:
     """How far away it looks, on average."""
     st.subheader("Its average pattern", help=why("attention", "sink", "shuffled"), anchor=False)
     patterns, row = attention_patterns(shown.state), shown.row

@@ -2,11 +2,11 @@
 
 import streamlit as st
 
+from pages.shared.controls import choose_run
 from pages.shared.empty_states import ready
-from pages.shared.sidebar import choose_run
 from pages.understand.attention.alike import roles, same_type
 from pages.understand.attention.head import average, verdict
-from pages.understand.attention.sections import Shown, chosen_head, overview
+from pages.understand.attention.sections import AttentionView, chosen_head, overview
 from pages.understand.attention.text import in_a_text
 
 state = choose_run()
@@ -19,7 +19,7 @@ st.markdown(
 
 if ready(state, "attention"):
     layer, head = chosen_head(state)
-    shown = Shown(state, layer, head)
+    shown = AttentionView(state, layer, head)
     overview(shown)
     left, right = st.columns([2, 3], gap="large")
     with left:

@@ -14,30 +14,33 @@ from pages.shared.data import documents
 from pages.shared.embedding import attention_matrix
 from pages.shared.figures.words import strongest_words, words_html
 from pages.shared.glossary import why
-from pages.shared.sections import told
+from pages.shared.notices import shows_mistakes
 from pages.shared.text import plain, shortened
-from pages.shared.url import choice_from_url, choice_to_url
+from pages.shared.url import linked
 from pages.understand.attention.figures import matrix_figure
-from pages.understand.attention.sections import Shown
+from pages.understand.attention.sections import AttentionView
 
 SOURCES = {"none": "No text", "corpus": "A document of the corpus", "own": "A text of yours"}
 _OWN, _ASKED = "text for attention", "the text whose attention was asked for"
 """Keys of the session: what is being written, and what was sent off. Neither is ever in the address or the log."""
 
 
-@told
-def in_a_text(shown: Shown) -> None:
+@shows_mistakes
+def in_a_text(shown: AttentionView) -> None:
     """What the head does in a text, by the run's own model.
 
     No fragment: within one that is run again, the fragment that watches a job would not be called any more.
     """
     st.subheader(f"{shown.name} in a text", help=why("attention"), anchor=False)
-    choice_from_url("text", list(SOURCES), "none")
-    source = st.segmented_control(
-        "Look into", list(SOURCES), format_func=SOURCES.__getitem__, required=True, key="text"
+    source = linked(
+        st.segmented_control,
+        "Look into",
+        "text",
+        list(SOURCES),
+        "none",
+        format_func=SOURCES.__getitem__,
+        required=True,
     )
-    source = str(source or "none")
-    choice_to_url("text", source, "none")
     if source == "none":
         st.caption("The run's own model reads the text that you choose, which takes a moment.")
         return
@@ -49,7 +52,7 @@ def in_a_text(shown: Shown) -> None:
         _looked(shown, text, found)
 
 
-def _of_the_corpus(shown: Shown) -> str | None:
+def _of_the_corpus(shown: AttentionView) -> str | None:
     doc = choose_document(shown.state)
     return None if doc is None else str(documents(shown.state).row(doc, ["text"])["text"])
 
@@ -74,22 +77,20 @@ def _ask() -> None:
     st.session_state[_ASKED] = str(st.session_state.get(_OWN) or "").strip() or None
 
 
-def _looked(shown: Shown, text: str, found: Matrix) -> None:
+def _looked(shown: AttentionView, text: str, found: Matrix) -> None:
     tokens = [piece.text for piece in found.pieces]
     numbers = list(range(1, len(tokens) + 1))
-    choice_from_url("token", numbers, numbers[-1])
     left, right = st.columns([3, 2], gap="large")
     with right:
-        token = int(
-            st.selectbox(
-                "From token",
-                numbers,
-                key="token",
-                format_func=lambda number: f"{number} · {shortened(tokens[number - 1], 40) or '␣'}",
-                help="The framed one. A causal model looks back only: the last token sees the whole text.",
-            )
+        token = linked(
+            st.selectbox,
+            "From token",
+            "token",
+            numbers,
+            numbers[-1],
+            format_func=lambda number: f"{number} · {shortened(tokens[number - 1], 40) or '␣'}",
+            help="The framed one. A causal model looks back only: the last token sees the whole text.",
         )
-        choice_to_url("token", token, numbers[-1])
         seen = found.seen_from(token - 1)
         words = strongest_words(text, seen, shown.head)
         if words:

@@ -12,9 +12,10 @@ from core.analysis.layer_measures import BETWEEN_GROUPS, FULL, MEASURES, WITHIN_
 from core.model.shape import ModelShape
 from core.model.stages import HEADS, RANDOM
 from core.runs.tables import Row
-from pages.shared.components.layer_grid import Cell, Grid, Scale
-from pages.shared.figures.template import DIVERGING, INK, QUIET, SEQUENTIAL, SERIES, template
-from pages.understand.layers.state import View
+from pages.shared.components.layer_grid import Cell, LayerGrid, Scale
+from pages.shared.figures.template import LEGEND_ABOVE, band, template
+from pages.shared.theme import DIVERGING, GRID_LINE, INK, QUIET, SEQUENTIAL, SERIES, colour_at
+from pages.understand.layers.state import LayerView
 
 _LOOK: dict[str, tuple[int, str, str]] = {
     FULL: (3, "solid", "diamond"),
@@ -26,7 +27,7 @@ _LOOK: dict[str, tuple[int, str, str]] = {
 """By series: its colour, its line and its marks."""
 
 
-def curves_figure(rows: Sequence[Row], cells: np.ndarray, view: View, theme: str) -> go.Figure:
+def curves_figure(rows: Sequence[Row], cells: np.ndarray, view: LayerView, theme: str) -> go.Figure:
     """A measure's curves over depth with their bands, single heads as dots, chance, and the layer that is looked at.
 
     ``rows`` are those of ``layer_curves`` for one stage and measure; ``cells`` is ``[layer, 1 + head]``.
@@ -70,8 +71,8 @@ def curves_figure(rows: Sequence[Row], cells: np.ndarray, view: View, theme: str
             "height": 360,
             "margin": {"t": 58, "b": 48},
             "xaxis": {"title": {"text": "layer"}, "range": [0.5, len(cells) + 0.5], **_ticks(len(cells))},
-            "yaxis": {"showgrid": True, "gridcolor": INK[theme] + "1A", "rangemode": "tozero"},
-            "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+            "yaxis": {"showgrid": True, "gridcolor": GRID_LINE[theme], "rangemode": "tozero"},
+            "legend": LEGEND_ABOVE,
             "dragmode": False,
             "hovermode": "closest",
         },
@@ -92,18 +93,7 @@ def _curve(rows: Sequence[Row], name: str, series: str, theme: str) -> list[dict
     low = [row["value"] if row["low"] is None else row["low"] for row in rows]
     high = [row["value"] if row["high"] is None else row["high"] for row in rows]
     return [
-        {
-            "type": "scatter",
-            "x": x + x[::-1],
-            "y": high + low[::-1],
-            "mode": "lines",
-            "fill": "toself",
-            "fillcolor": ink + "2B",
-            "line": {"width": 0},
-            "hoverinfo": "skip",
-            "showlegend": False,
-            "legendgroup": series,
-        },
+        band(x, low, high, ink, legendgroup=series),
         {
             "type": "scatter",
             "name": name,
@@ -134,7 +124,7 @@ def grid_of(
     roles: Mapping[tuple[int, int], str],
     shape: ModelShape,
     theme: str,
-) -> Grid:
+) -> LayerGrid:
     """The grid of ``value``, ``low`` and ``high``, each ``[layer, 1 + head]``; ``roles`` by layer and head, from 1."""
     value = cells["value"]
     shown = value.copy()
@@ -159,7 +149,7 @@ def grid_of(
     breaks = [1]
     if 1 < shape.kv_heads < shape.heads:
         breaks = list(range(1, shape.heads, shape.heads // shape.kv_heads))
-    return Grid(
+    return LayerGrid(
         label=f"{name} of {shape.layers} layers and {shape.heads} heads.",
         rows=[f"layer {layer}" for layer in range(1, shape.layers + 1)],
         columns=["all", *(str(head) for head in range(1, shape.heads + 1))],
@@ -180,14 +170,6 @@ def colour_ends(values: np.ndarray, measure: str, heads: int) -> tuple[float, fl
         return 0.0, float(np.quantile(known, 0.99)) if known.size and known.max() > 0 else 1.0
     low = 1 / heads if measure == "probe" else 0.0
     return low, max(low + 0.05, float(known.max(initial=0.0)))
-
-
-def colour_at(share: float, stops: Sequence[Sequence[Any]]) -> str:
-    """The colour at a share from 0 to 1 of a scale of ``[share, colour]``."""
-    places = [float(at) for at, _ in stops]
-    rgb = np.array([[int(str(colour)[at : at + 2], 16) for at in (1, 3, 5)] for _, colour in stops])
-    at = min(1.0, max(0.0, share))
-    return "#" + "".join(f"{round(float(np.interp(at, places, rgb[:, channel]))):02X}" for channel in range(3))
 
 
 def short(value: float) -> str:

@@ -2,31 +2,28 @@
 
 import streamlit as st
 
-from core.errors import Mistake
+from pages.shared.controls import choose_run
 from pages.shared.data import RunState
 from pages.shared.empty_states import no_labels, ready
 from pages.shared.glossary import why
-from pages.shared.problem import show_problem
-from pages.shared.sidebar import choose_run
+from pages.shared.notices import shows_mistakes
 from pages.understand.layers.profile import profile
 from pages.understand.layers.sections import choose_view, curves, grid, headline
-from pages.understand.layers.state import Swept, swept
+from pages.understand.layers.state import layer_sweep
 
 
 @st.fragment
+@shows_mistakes
 def browse(state: RunState) -> None:
     """Controls, curves, grid and what a click on it opens: they rerun alone."""
-    try:
-        found: Swept = swept(state)
-        view = choose_view(found)
-        headline(found, view)
-        if not found.labelled:
-            no_labels("Topic match and topic selectivity")
-        curves(found, view)
-        grid(found, view)
-        profile(state, found, view)
-    except Mistake as mistake:  # a file of the run is missing or damaged
-        show_problem(mistake)
+    sweep = layer_sweep(state)
+    view = choose_view(sweep)
+    headline(sweep, view)
+    if not sweep.labelled:
+        no_labels("Topic match and topic selectivity")
+    curves(sweep, view)
+    grid(sweep, view)
+    profile(state, sweep, view)
 
 
 state = choose_run()

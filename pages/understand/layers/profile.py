@@ -17,15 +17,15 @@ from pages.shared.figures.topic_gaps import GRID, gaps_figure
 from pages.shared.figures.topic_gaps import MOST as MOST_TOPICS
 from pages.shared.glossary import why
 from pages.shared.text import plain
-from pages.understand.layers.state import Swept, View
+from pages.understand.layers.state import LayerSweep, LayerView
 
 
-def profile(state: RunState, swept: Swept, view: View) -> None:
+def profile(state: RunState, sweep: LayerSweep, view: LayerView) -> None:
     """Role, figures, topics followed and avoided, documents to read."""
     who = f"head {view.head}" if view.head else "full embedding"
     st.subheader(f"Layer {view.layer}, {who}, at stage {view.stage}", help=why("layer", "role"), anchor=False)
     place = {"layer": view.layer, "stage": view.stage, "head": view.head}
-    found = swept.rows("layer_profiles", **place)
+    found = sweep.rows("layer_profiles", **place)
     row = found[0] if found else {}
     if row and view.head:
         role = row["role"]
@@ -35,21 +35,21 @@ def profile(state: RunState, swept: Swept, view: View) -> None:
             else (f"No clear role: {plain(str(row['because']).removeprefix('no rule holds: '))}")
         )
         st.markdown(said)
-    _figures(swept, view, row)
-    if not swept.labelled:
+    _figures(sweep, view, row)
+    if not sweep.labelled:
         return
     left, right = st.columns(2, gap="large")
     with left:
-        _topics(swept, view)
+        _topics(sweep, view)
     with right:
-        _reading(state, swept, view)
+        _reading(state, sweep, view)
 
 
-def _figures(swept: Swept, view: View, row: Row) -> None:
+def _figures(sweep: LayerSweep, view: LayerView, row: Row) -> None:
     """Every measure of this cell with its interval, and what to hold it against."""
-    rows = swept.rows("layers", layer=view.layer, stage=view.stage, head=view.head)
+    rows = sweep.rows("layers", layer=view.layer, stage=view.stage, head=view.head)
     found = {one["measure"]: one for one in rows if one["value"] is not None}
-    curves = swept.rows("layer_curves", layer=view.layer, stage=view.stage)
+    curves = sweep.rows("layer_curves", layer=view.layer, stage=view.stage)
     st.html(GRID)
     with st.container(horizontal=True, gap="small", key="grid-layer-figures"):
         for name, measure in MEASURES.items():
@@ -84,9 +84,9 @@ def _figure(label: str, row: Row, name: str, against: str) -> None:
         st.caption("  \n".join(plain(line) for line in (found, against) if line))
 
 
-def _topics(swept: Swept, view: View) -> None:
+def _topics(sweep: LayerSweep, view: LayerView) -> None:
     st.markdown("##### Topics it follows and avoids", help=why("similarity", "interval"))
-    table = swept.table("layer_topics", layer=view.layer, stage=view.stage, head=view.head)
+    table = sweep.table("layer_topics", layer=view.layer, stage=view.stage, head=view.head)
     if not len(table):
         st.info("No topic has five documents or more in the sample.", icon=":material/info:")
         return
@@ -103,8 +103,8 @@ def _topics(swept: Swept, view: View) -> None:
     show.figure(gaps_figure(found, table["topic"].to_pylist(), show.theme()), name, table, said)
 
 
-def _reading(state: RunState, swept: Swept, view: View) -> None:
-    rows = swept.rows("layer_documents", layer=view.layer, stage=view.stage, head=view.head)
+def _reading(state: RunState, sweep: LayerSweep, view: LayerView) -> None:
+    rows = sweep.rows("layer_documents", layer=view.layer, stage=view.stage, head=view.head)
     table = documents(state)
     for side, title in ((MOST, "Most similar documents"), (LEAST, "Least similar documents")):
         st.markdown(f"##### {title}", help=why("similarity"))

@@ -9,14 +9,14 @@ import streamlit as st
 from core.analysis.layer_findings import held_against, topic_structure
 from core.analysis.layer_measures import MEASURES
 from core.runs.labels import CIRCULAR_NOTE, label_facts
-from pages.shared.components.layer_grid import Place, layer_grid
+from pages.shared.components.layer_grid import GridCell, layer_grid
 from pages.shared.controls import choose_stage
 from pages.shared.findings import sentences
 from pages.shared.glossary import why
 from pages.shared.show import downloads, figure, theme
-from pages.shared.url import choice_from_url, choice_to_url, choices_to_url, decide
+from pages.shared.url import decide, linked, linked_clicks
 from pages.understand.layers.figures import curves_figure, grid_of
-from pages.understand.layers.state import Swept, View
+from pages.understand.layers.state import LayerSweep, LayerView
 
 MOST_CELLS = 20_000
 """Of a grid; the largest models that people can have today have 126 layers of 128 heads."""
@@ -34,54 +34,49 @@ _INNER = (
 )
 
 
-def choose_view(swept: Swept) -> View:
+def choose_view(sweep: LayerSweep) -> LayerView:
     """Stage and measure; the cell that was clicked, or is in the address."""
-    shape = swept.manifest.shape
+    shape = sweep.manifest.shape
     left, right = st.columns(2, gap="medium", vertical_alignment="top")
     with left:
-        stage = choose_stage(swept.manifest)
+        stage = choose_stage(sweep.manifest)
         if stage == 3:
             st.caption(_INNER)
     with right:
-        measures = swept.measures
-        choice_from_url("measure", measures, measures[0])
-        measure = str(
-            st.selectbox(
-                "Measure",
-                measures,
-                key="measure",
-                format_func=lambda name: MEASURES[name].name,
-                help="What the curves and the grid show.",
-            )
+        measures = sweep.measures
+        measure = linked(
+            st.selectbox,
+            "Measure",
+            "measure",
+            measures,
+            measures[0],
+            format_func=lambda name: MEASURES[name].name,
+            help="What the curves and the grid show.",
         )
-        choice_to_url("measure", measure, measures[0])
         st.caption(MEASURES[measure].sentence)
-    choice_from_url("layer", range(1, shape.layers + 1), shape.layers)
-    choice_from_url("head", range(shape.heads + 1), 0)
-    chosen = {"layer": (int(st.session_state["layer"]), shape.layers), "head": (int(st.session_state["head"]), 0)}
-    choices_to_url(chosen)
-    return View(stage, measure, chosen["layer"][0], chosen["head"][0])
+    cell = linked_clicks({"layer": (range(1, shape.layers + 1), shape.layers), "head": (range(shape.heads + 1), 0)})
+    return LayerView(stage, measure, cell["layer"], cell["head"])
 
 
-def headline(swept: Swept, view: View) -> None:
+def headline(sweep: LayerSweep, view: LayerView) -> None:
     """Where in depth topic structure peaks."""
-    rows = swept.rows("layer_curves", stage=view.stage)
-    found = topic_structure(rows, view.stage, swept.manifest.shape.layers)
+    rows = sweep.rows("layer_curves", stage=view.stage)
+    found = topic_structure(rows, view.stage, sweep.manifest.shape.layers)
     if found is None:
         return
-    if label_facts(swept.manifest, "layers").circular:
+    if label_facts(sweep.manifest, "layers").circular:
         found = replace(found, sentence=f"{found.sentence} {CIRCULAR_NOTE}")
     with st.container(border=True):
         sentences([found])
 
 
-def curves(swept: Swept, view: View) -> None:
+def curves(sweep: LayerSweep, view: LayerView) -> None:
     """The chosen measure over depth."""
     measure = MEASURES[view.measure]
     st.subheader(f"{measure.name} over depth", help=why(*_TERMS[view.measure], "interval"), anchor=False)
-    table = swept.table("layer_curves", stage=view.stage, measure=view.measure)
-    drawn = curves_figure(table.to_pylist(), swept.cells(view.stage, view.measure)["value"], view, theme())
-    said = f"{_sample(swept)} Around a curve: {measure.band}."
+    table = sweep.table("layer_curves", stage=view.stage, measure=view.measure)
+    drawn = curves_figure(table.to_pylist(), sweep.cells(view.stage, view.measure)["value"], view, theme())
+    said = f"{_sample(sweep)} Around a curve: {measure.band}."
     if view.measure != "groups":
         said += " Faint dots are single heads."
     said += " The upright line is the layer that is looked at below."
@@ -90,28 +85,28 @@ def curves(swept: Swept, view: View) -> None:
         st.markdown(told)
 
 
-def grid(swept: Swept, view: View) -> None:
+def grid(sweep: LayerSweep, view: LayerView) -> None:
     """Layers × heads, coloured by the measure; a click chooses a cell."""
     measure = MEASURES[view.measure]
     st.subheader("Layers × heads", help=why(*_TERMS[view.measure]), anchor=False)
-    cells = swept.cells(view.stage, view.measure)
+    cells = sweep.cells(view.stage, view.measure)
     if cells["value"].size > MOST_CELLS:
         st.info(f"A grid of more than {MOST_CELLS:,} cells is not drawn; the curves have every layer.")
         return
     roles = {
         (row["layer"], row["head"]): row["role"]
-        for row in swept.rows("layer_profiles", stage=view.stage)
+        for row in sweep.rows("layer_profiles", stage=view.stage)
         if row["role"]
     }
 
-    def picked(place: Place) -> None:
+    def picked(place: GridCell) -> None:
         decide("layer", place.row + 1)
         decide("head", place.column)
 
     layer_grid(
-        grid_of(cells, view.measure, roles, swept.manifest.shape, theme()),
+        grid_of(cells, view.measure, roles, sweep.manifest.shape, theme()),
         "layer grid",
-        Place(view.layer - 1, view.head),
+        GridCell(view.layer - 1, view.head),
         picked,
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -121,12 +116,12 @@ def grid(swept: Swept, view: View) -> None:
         )
         downloads(
             f"layers-{view.measure}-stage-{view.stage}",
-            lambda: swept.table("layers", stage=view.stage, measure=view.measure),
+            lambda: sweep.table("layers", stage=view.stage, measure=view.measure),
         )
 
 
-def _sample(swept: Swept) -> str:
-    total, centred = int(swept.manifest.corpus["documents"]), " Cosines are centred." if swept.centred else ""
-    if swept.documents < total:
-        return f"A sample of {swept.documents:,} of {total:,} documents, by topic.{centred}"
+def _sample(sweep: LayerSweep) -> str:
+    total, centred = int(sweep.manifest.corpus["documents"]), " Cosines are centred." if sweep.centred else ""
+    if sweep.documents < total:
+        return f"A sample of {sweep.documents:,} of {total:,} documents, by topic.{centred}"
     return f"All {total:,} documents.{centred}"

@@ -17,11 +17,11 @@ from core.runs.results import read_analysis
 from core.runs.run import Run
 from core.runs.tables import Row
 from pages.shared.data import RunState
-from pages.shared.steady import LAYERS, steady, version_of
+from pages.shared.run_version import LAYERS, one_version, version_of
 
 
 @dataclass(frozen=True)
-class View:
+class LayerView:
     """What is looked at; ``layer`` counts from 1, ``head`` too, 0 is the full embedding."""
 
     stage: int
@@ -31,7 +31,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Swept:
+class LayerSweep:
     """A run's sweep."""
 
     run: Run
@@ -83,13 +83,13 @@ class Swept:
         return found
 
 
-def swept(state: RunState) -> Swept:
+def layer_sweep(state: RunState) -> LayerSweep:
     """Of a run whose step ``layers`` is done."""
     assert state.manifest is not None
-    return Swept(state.run, version_of(state.manifest, LAYERS), state.manifest)
+    return LayerSweep(state.run, version_of(state.manifest, LAYERS), state.manifest)
 
 
 @st.cache_resource(max_entries=32, show_spinner="Reading the figures of the layers …")
-@steady(*LAYERS)
+@one_version(*LAYERS)
 def _table(run: Run, version: str, name: str) -> pa.Table:
     return read_analysis(run, name)

@@ -12,7 +12,8 @@ from core.analysis.probe import BY_DOCUMENT, BY_SAMPLE
 from core.model.shape import ModelShape
 from core.model.stages import HEADS, RANDOM, STAGES
 from core.runs.tables import Tables
-from pages.shared.figures.template import INK, QUIET, SEQUENTIAL, SERIES, template
+from pages.shared.figures.template import LEGEND_ABOVE, row_error_bars, template
+from pages.shared.theme import CLEAR, GRID_LINE, QUIET, SEQUENTIAL, SERIES, TICK_SIZE
 
 _SERIES = (
     ("heads, by sample", HEADS, BY_SAMPLE, "circle-open", 0),
@@ -33,12 +34,7 @@ def probe_figure(tables: Tables, theme: str) -> go.Figure:
                 name=name,
                 x=[row["stage"] + (number - 1) * 0.13 for row in found],
                 y=[row["value"] for row in found],
-                error_y={
-                    "array": [row["high"] - row["value"] for row in found],
-                    "arrayminus": [row["value"] - row["low"] for row in found],
-                    "thickness": 1.5,
-                    "width": 4,
-                },
+                error_y=row_error_bars(found),
                 mode="markers",
                 marker={"size": 10, "symbol": symbol, "color": SERIES[theme][colour]},
                 customdata=[[row["low"], row["high"]] for row in found],
@@ -63,13 +59,13 @@ def probe_figure(tables: Tables, theme: str) -> go.Figure:
     figure.update_layout(
         template=template(theme),
         height=340,
-        yaxis={"range": [0, 1.04], "title": {"text": "accuracy"}, "showgrid": True, "gridcolor": _faint(theme)},
+        yaxis={"range": [0, 1.04], "title": {"text": "accuracy"}, "showgrid": True, "gridcolor": GRID_LINE[theme]},
         xaxis={
             "tickvals": list(stages),
             "ticktext": [f"stage {stage}<br>{STAGES[stage].name}" for stage in stages],
             "range": [min(stages) - 0.5, max(stages) + 0.6],
         },
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        legend=LEGEND_ABOVE,
         margin={"t": 60},
         dragmode=False,
     )
@@ -100,8 +96,8 @@ def matrix_figure(
     figure.update_layout(
         template=template(theme),
         height=max(320, min(720, 90 + 24 * len(names))),
-        yaxis={"autorange": "reversed", "type": "category", "tickfont": {"size": 11}},
-        xaxis={"type": "category", "side": "top", "tickangle": -90, "tickfont": {"size": 11}},
+        yaxis={"autorange": "reversed", "type": "category", "tickfont": {"size": TICK_SIZE}},
+        xaxis={"type": "category", "side": "top", "tickangle": -90, "tickfont": {"size": TICK_SIZE}},
         margin={"l": 60, "r": 10, "t": 60, "b": 10},
         dragmode=False,
     )
@@ -123,7 +119,7 @@ def groups_figure(cka: np.ndarray, shape: ModelShape, theme: str) -> go.Figure:
                 boxpoints="all",
                 jitter=0.5,
                 pointpos=0,
-                fillcolor="rgba(0,0,0,0)",
+                fillcolor=CLEAR,
                 line={"color": SERIES[theme][colour], "width": 1.5},
                 marker={"size": 6, "color": SERIES[theme][colour], "opacity": 0.7},
                 text=pairs,
@@ -149,7 +145,3 @@ def _name(head: int, shape: ModelShape) -> str:
     group = shape.group_of(head)
     letter = chr(65 + group) if group < 26 else f"{group + 1}."
     return f"{letter} {head + 1}"
-
-
-def _faint(theme: str) -> str:
-    return INK[theme] + "1A"

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
+from pages.shared.controls import choose_run
 from pages.shared.empty_states import ready, slim
-from pages.shared.sidebar import choose_run
 from pages.understand.stages.sections import confusion, movement, redundancy, separation
 
 state = choose_run()

@@ -16,10 +16,10 @@ from pages.shared.controls import choose_document, choose_stage
 from pages.shared.data import RunState, analysis, places, preview, tables
 from pages.shared.empty_states import not_made
 from pages.shared.figures.maps import stage_maps_figure
-from pages.shared.findings import said
+from pages.shared.findings import show_findings
 from pages.shared.glossary import why
-from pages.shared.sections import drawn_once, told
-from pages.shared.show import figure, theme
+from pages.shared.notices import shows_mistakes
+from pages.shared.show import drawn_once, figure, theme
 from pages.understand.stages.figures import groups_figure, matrix_figure, probe_figure
 
 
@@ -27,7 +27,7 @@ def _drawn(state: RunState, name: str, stage: int, draw: Callable[[], go.Figure]
     return drawn_once(state.run, state.analysis_version, name, stage, theme(), draw)
 
 
-@told
+@shows_mistakes
 def separation(state: RunState) -> None:
     """The probe at each stage."""
     st.subheader(
@@ -44,11 +44,11 @@ def separation(state: RunState) -> None:
         drawn = _drawn(state, "probe", 0, lambda: probe_figure(found, theme()))
         figure(drawn, "probe", pa.Table.from_pylist(rows), "Bars are 95 % intervals.")
     with right:
-        said(state, "separation")
+        show_findings(state, "separation")
 
 
 @st.fragment
-@told
+@shows_mistakes
 def confusion(state: RunState) -> None:
     """Which heads the probe takes for which."""
     assert state.manifest is not None
@@ -92,7 +92,7 @@ def _confusion_rows(state: RunState, stage: int, split: str) -> list[dict[str, i
 
 
 @st.fragment
-@told
+@shows_mistakes
 def redundancy(state: RunState) -> None:
     """Which heads say the same."""
     assert state.manifest is not None
@@ -117,7 +117,7 @@ def redundancy(state: RunState) -> None:
         drawn = _drawn(state, "CKA", stage, lambda: matrix_figure(cka, order.tolist(), shape, theme(), "CKA"))
         figure(drawn, "redundancy", pa.Table.from_pylist(rows), caption)
     with right:
-        said(state, "redundancy", "groups", stage=stage)
+        show_findings(state, "redundancy", "groups", stage=stage)
         if shape.kv_heads in (1, shape.heads):
             shared = "All heads share one key/value head" if shape.kv_heads == 1 else "No heads share a key/value head"
             st.caption(f"{shared} in this model, so that there are no groups to compare.")
@@ -127,7 +127,7 @@ def redundancy(state: RunState) -> None:
 
 
 @st.fragment
-@told
+@shows_mistakes
 def movement(state: RunState) -> None:
     """How one document's heads move from stage to stage."""
     assert state.manifest is not None

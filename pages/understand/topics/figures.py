@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from pages.shared.figures.template import INK, QUIET, SEQUENTIAL, SERIES, template
+from pages.shared.figures.template import error_bars, template
 from pages.shared.text import drawn, short_names
+from pages.shared.theme import GRID_LINE, INK, LABEL_SIZE, QUIET, SEQUENTIAL, SERIES, SMALL_TICK_SIZE, TICK_SIZE
 
-_GRID = {"light": "rgba(16,20,29,.09)", "dark": "rgba(232,230,225,.12)"}
 _ROW = 24
 """Pixels of height for a row with a name."""
 
@@ -71,10 +71,7 @@ def rates_figure(rates: Rates, theme: str) -> go.Figure:
         figure.add_scatter(
             x=value, y=np.arange(len(value)), yaxis=axis, mode="markers", name="this run, 95 % interval",
             legendgroup="run", showlegend=k == 0, marker={"size": 10, "color": colour[0]},
-            error_x={
-                "type": "data", "array": high - value, "arrayminus": value - low, "thickness": 2.5, "width": 0,
-                "color": colour[0],
-            },
+            error_x=error_bars(value, low, high, thickness=2.5, width=0, color=colour[0]),
             customdata=np.stack([low, high], axis=1),
             hovertemplate="%{y}: %{x:.1f} % (%{customdata[0]:.1f}–%{customdata[1]:.1f})<extra></extra>",
         )  # fmt: skip
@@ -89,7 +86,7 @@ def rates_figure(rates: Rates, theme: str) -> go.Figure:
         height=panels * (len(rates.methods) * _ROW + 52) + 90,
         margin={"l": 128, "t": 0, "b": 96, "r": 30},
         xaxis={
-            "range": [0, 101], "ticksuffix": " %", "nticks": 6, "showgrid": True, "gridcolor": _GRID[theme],
+            "range": [0, 101], "ticksuffix": " %", "nticks": 6, "showgrid": True, "gridcolor": GRID_LINE[theme],
             "anchor": f"y{panels}" if panels > 1 else "y", "fixedrange": True,
         },
         legend={"orientation": "h", "x": 0, "y": -0.06, "yanchor": "top", "font_color": INK[theme]},
@@ -116,7 +113,7 @@ def nearest_figure(
     low, high = min(0.0, float(values.min())), max(0.0, float(values.max()))
     across = {
         "range": [low, high + 0.2 * ((high - low) or 1)], "showticklabels": False, "zeroline": low < 0,
-        "zerolinecolor": _GRID[theme],
+        "zerolinecolor": GRID_LINE[theme],
     }  # fmt: skip
     return go.Figure([bars, numbers], _named_rows(len(names), theme, across))
 
@@ -139,7 +136,7 @@ def map_figure(names: Sequence[str], cosine: np.ndarray, order: np.ndarray, them
             "x": 0, "xanchor": "left", "y": 1.005, "yanchor": "bottom", "ticks": "",
         },
     )  # fmt: skip
-    across = {"tickangle": -90, "type": "category", "tickfont": {"size": 11}, "automargin": True}
+    across = {"tickangle": -90, "type": "category", "tickfont": {"size": TICK_SIZE}, "automargin": True}
     row = max(2, min(22, 1_100 // max(1, len(names))))
     return go.Figure(cells, _named_rows(len(names), theme, across, row, above=40, below=190))
 
@@ -160,7 +157,7 @@ def confusion_figure(names: Sequence[str], counts: np.ndarray, axes: tuple[str, 
             "x": 0, "xanchor": "left", "y": 1.005, "yanchor": "bottom", "ticks": "",
         },
     )  # fmt: skip
-    across = {"tickangle": -90, "type": "category", "tickfont": {"size": 11}, "automargin": True}
+    across = {"tickangle": -90, "type": "category", "tickfont": {"size": TICK_SIZE}, "automargin": True}
     return go.Figure(cells, _named_rows(len(names), theme, across, 22, above=40, below=190))
 
 
@@ -197,7 +194,7 @@ def _named_rows(
             "type": "category",
             "autorange": "reversed",
             "automargin": True,
-            "tickfont": {"size": 12 if row >= 20 else 10},
+            "tickfont": {"size": LABEL_SIZE if row >= 20 else SMALL_TICK_SIZE},
             "fixedrange": True,
         },
     }

@@ -12,8 +12,8 @@ from core.analysis.agreement import Compared
 from core.runs.labels import LABEL_SOURCES, Labels
 from pages.shared.data import RunState, compared, label_sources, tables
 from pages.shared.glossary import why
-from pages.shared.sections import drawn_once, told
-from pages.shared.show import cells, figure, theme
+from pages.shared.notices import shows_mistakes
+from pages.shared.show import cells, drawn_once, figure, theme
 from pages.shared.text import plain
 from pages.understand.topics.figures import confusion_figure
 
@@ -23,7 +23,7 @@ MOST_REASONS = 50
 
 
 @st.fragment
-@told
+@shows_mistakes
 def label_section(state: RunState) -> None:
     """The sources that the run keeps, the active one first, and the agreement of any two."""
     st.subheader("Where do the labels come from?", help=why("topic match", "zero-shot", "circular"))

@@ -14,14 +14,14 @@ from core.analysis.topics import merged_into
 from core.runs.results import read_topics
 from core.runs.run import Run
 from pages.shared.data import RunState, topic_cosines, topics
-from pages.shared.sections import told
-from pages.shared.steady import FIGURES, steady
+from pages.shared.notices import shows_mistakes
+from pages.shared.run_version import FIGURES, one_version
 from pages.shared.text import safe
-from pages.shared.url import choice_from_url, choice_to_url
+from pages.shared.url import linked
 
 
 @st.fragment
-@told
+@shows_mistakes
 def merging(state: RunState, stage: int) -> None:
     """FineWeb's 39 topics joined by nearness down to a threshold, beside the study's 25."""
     st.subheader("From 39 topics to 25")
@@ -34,17 +34,15 @@ def merging(state: RunState, stage: int) -> None:
     thresholds = _thresholds(state.run, state.analysis_version, stage)
     options = list(thresholds)
     default = STUDY_GROUPS if STUDY_GROUPS in thresholds else options[-1]
-    choice_from_url("groups", options, default)
-    groups = int(
-        st.select_slider(
-            "Threshold (mean cosine)",
-            options,
-            key="groups",
-            format_func=lambda count: f"{thresholds[count]:.3f} · {count} groups",
-            help="Each step is a threshold at which one more pair of groups is joined.",
-        )
+    groups = linked(
+        st.select_slider,
+        "Threshold (mean cosine)",
+        "groups",
+        options,
+        default,
+        format_func=lambda count: f"{thresholds[count]:.3f} · {count} groups",
+        help="Each step is a threshold at which one more pair of groups is joined.",
     )
-    choice_to_url("groups", groups, default)
     found = _merges(state.run, state.analysis_version, stage, thresholds[groups])
     _agreement(found)
     pairs = _pairs(names, found, topic_cosines(state, stage, original=True))
@@ -131,7 +129,7 @@ def _group_cards(groups: Sequence[Sequence[str]], both: set[frozenset[str]]) -> 
 
 
 @st.cache_resource(max_entries=12, show_spinner=False)
-@steady(*FIGURES)
+@one_version(*FIGURES)
 def _thresholds(run: Run, version: str, stage: int) -> dict[int, float]:
     """By the number of groups, fewest first, the threshold that leaves as many; ties leave some numbers out."""
 
@@ -145,6 +143,6 @@ def _thresholds(run: Run, version: str, stage: int) -> dict[int, float]:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-@steady(*FIGURES)
+@one_version(*FIGURES)
 def _merges(run: Run, version: str, stage: int, threshold: float) -> TopicMerges:
     return topic_merges(read_topics(run, original=True).vectors[stage], stage, threshold)

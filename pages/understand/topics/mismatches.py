@@ -14,11 +14,11 @@ from core.runs.tables import Row
 from pages.shared.cards import Card, open_card
 from pages.shared.data import RunState, documents, similarities, tables, topics
 from pages.shared.empty_states import no_labels
-from pages.shared.sections import told
+from pages.shared.notices import shows_mistakes
+from pages.shared.run_version import FIGURES, one_version
 from pages.shared.show import cells, figure, theme
-from pages.shared.steady import FIGURES, steady
 from pages.shared.text import plain, shortened
-from pages.shared.url import choice_from_url, choice_to_url
+from pages.shared.url import linked
 from pages.understand.topics.figures import nearest_figure
 
 ALL = ""
@@ -32,7 +32,7 @@ LONG = 2_500
 
 
 @st.fragment
-@told
+@shows_mistakes
 def mismatch_list(state: RunState, stage: int) -> None:
     """Documents whose label is not their nearest topic, and one of them to read."""
     st.subheader("Where label and embedding disagree")
@@ -47,16 +47,16 @@ def mismatch_list(state: RunState, stage: int) -> None:
     labels = [ALL, *sorted(counts)]
     if "all" not in counts and st.query_params.get("label") == "all":
         del st.query_params["label"]  # what older links call all labels
-    choice_from_url("label", labels, ALL)
-    label = st.selectbox(
+    label = linked(
+        st.selectbox,
         "Label",
+        "label",
         labels,
-        key="label",
+        ALL,
         format_func=lambda name: (
             f"All labels ({len(table):,})" if name == ALL else f"{shortened(name, 120)} ({counts[name]:,})"
         ),
     )
-    choice_to_url("label", label, ALL)
     if label != ALL:
         table = table.filter(pc.equal(table["label"], label))
     doc = _choose(state, table)
@@ -74,14 +74,13 @@ def mismatch_list(state: RunState, stage: int) -> None:
 def _choose(state: RunState, table: pa.Table) -> int:
     """The table, largest margin first, and a box to choose from it: a click on a row chooses as well."""
     shown = table.slice(0, MOST_ROWS)
-    linked = st.query_params.get(PICKED, "")
-    if linked.isdecimal() and len(linked) < 10:  # a linked document is listed, however small its margin
+    given = st.query_params.get(PICKED, "")
+    if given.isdecimal() and len(given) < 10:  # a linked document is listed, however small its margin
         beyond = table.slice(MOST_ROWS)
-        shown = pa.concat_tables([shown, beyond.filter(pc.equal(beyond["doc"], int(linked) - 1))])
+        shown = pa.concat_tables([shown, beyond.filter(pc.equal(beyond["doc"], int(given) - 1))])
     titles = documents(state).rows(shown["doc"].to_numpy(), ["title"])["title"]
     numbers = [doc + 1 for doc in shown["doc"].to_pylist()]
     title_of = dict(zip(numbers, titles.to_pylist(), strict=True))
-    choice_from_url(PICKED, numbers, numbers[0])
     # Another key makes another table: the row that was clicked is no longer marked once the box has chosen.
     turn = st.session_state.setdefault("mismatch turn", 0)
     table_key = f"mismatch table {turn} {len(numbers)} {numbers[0]}"
@@ -115,16 +114,15 @@ def _choose(state: RunState, table: pa.Table) -> int:
             "margin": st.column_config.NumberColumn("Margin", width="small", format="%.3f"),
         },
     )
-    number = int(
-        st.selectbox(
-            "Document to read",
-            numbers,
-            key=PICKED,
-            format_func=lambda number: f"{number} · {shortened(title_of[number], 90)}",
-            on_change=from_box,
-        )
+    number = linked(
+        st.selectbox,
+        "Document to read",
+        PICKED,
+        numbers,
+        numbers[0],
+        format_func=lambda number: f"{number} · {shortened(title_of[number], 90)}",
+        on_change=from_box,
     )
-    choice_to_url(PICKED, number, numbers[0])
     return number - 1
 
 
@@ -173,7 +171,7 @@ def _verdict(state: RunState, stage: int, row: Row) -> None:
 
 
 @st.cache_resource(max_entries=6, show_spinner="Reading the mismatches …")
-@steady(*FIGURES)
+@one_version(*FIGURES)
 def _mismatches(run: Run, version: str, stage: int) -> pa.Table:
     """Of one stage, the largest margin first; names of topics are held once each, however many documents there are."""
     found = read_mismatches(run, stage)

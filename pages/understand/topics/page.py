@@ -2,9 +2,8 @@
 
 import streamlit as st
 
-from pages.shared.controls import choose_stage
+from pages.shared.controls import choose_run, choose_stage
 from pages.shared.empty_states import ready
-from pages.shared.sidebar import choose_run
 from pages.understand.topics.labels import label_section
 from pages.understand.topics.merging import merging
 from pages.understand.topics.mismatches import mismatch_list

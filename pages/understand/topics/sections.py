@@ -16,12 +16,11 @@ from core.analysis.similarity import POOLINGS
 from core.analysis.topic_match import WITHIN
 from core.model.stages import HEADS
 from core.runs.tables import Row
-from pages.shared.circular import circular_notice
 from pages.shared.data import RunState, tables, topic_cosines, topics
 from pages.shared.empty_states import no_labels
 from pages.shared.glossary import why
-from pages.shared.sections import drawn_once, told
-from pages.shared.show import figure, theme
+from pages.shared.notices import circular_notice, shows_mistakes
+from pages.shared.show import drawn_once, figure, theme
 from pages.shared.text import plain, shortened
 from pages.understand.topics.figures import Rates, counts_figure, map_figure, rates_figure
 
@@ -33,7 +32,7 @@ def _drawn(state: RunState, name: str, stage: int, draw: Callable[[], go.Figure]
     return drawn_once(state.run, state.analysis_version, name, stage, theme(), draw)
 
 
-@told
+@shows_mistakes
 def topic_match(state: RunState, stage: int) -> None:
     """§3.5 for the full embedding, naive poolings and the best head; then every head."""
     st.subheader("Is a document's topic the nearest one?", help=why("topic match", "full embedding", "interval"))
@@ -113,7 +112,7 @@ def _interval() -> Any:
     return st.column_config.TextColumn("95 % interval", help=why("interval"))
 
 
-@told
+@shows_mistakes
 def topic_map(state: RunState, stage: int) -> None:
     """Fig. 1: how near the topics' names are to each other."""
     st.subheader("How near are the topics to each other?", help=why("similarity"))
@@ -140,7 +139,7 @@ def topic_map(state: RunState, stage: int) -> None:
     )
 
 
-@told
+@shows_mistakes
 def label_distribution(state: RunState) -> None:
     """How many documents each topic has, and how many have none."""
     st.subheader("How are the labels distributed?")

@@ -11,20 +11,20 @@ import streamlit as st
 from core.analysis.roles import RULES
 from core.model.shape import ModelShape
 from core.model.stages import HEADS, STAGES
-from core.palette import head_colours
 from core.retrieval.study import ways_at
 from core.retrieval.tasks import TASKS
-from core.retrieval.ways import WAYS
+from core.retrieval.ways import WAYS, Heads
 from core.runs.results import QuerySet
 from core.runs.run import Run
-from pages.shared.components.head_desk import Desk, head_desk
+from pages.shared.components.head_weights import HeadTiles, head_weights
 from pages.shared.data import RunState, document_vectors, documents, tables, vector_docs
-from pages.shared.embedding import asked
-from pages.shared.mix import MOST_LETTERS, format_mix, parse_mix
+from pages.shared.embedding import embedded_query
+from pages.shared.heads_in_address import LONGEST_WEIGHTS, format_weights, parse_weights
+from pages.shared.run_version import DOCUMENTS, one_version
 from pages.shared.show import theme
-from pages.shared.steady import DOCUMENTS, steady
 from pages.shared.text import plain, shortened
-from pages.shared.url import choice_from_url, choice_to_url, decide, words_from_url
+from pages.shared.theme import head_colours
+from pages.shared.url import choice_to_url, decide, linked, words_from_url
 from pages.use.retrieval_lab.data import rows
 
 _MOST_TYPED = 2_000
@@ -32,7 +32,7 @@ _WAYS = "  \n".join(f"**{name}** – {way.sentence}" for name, way in WAYS.items
 
 
 @dataclass(frozen=True)
-class Question:
+class LabQuestion:
     """A query as the heads see it at every stage, and what it should find."""
 
     text: str
@@ -42,7 +42,7 @@ class Question:
     """The document that it is itself; -1 where it is none."""
 
 
-def question_control(state: RunState, stage: int, found: QuerySet | None) -> Question | None:
+def question_control(state: RunState, stage: int, found: QuerySet | None) -> LabQuestion | None:
     """A query of the set, a document of the corpus, or one that somebody types."""
     typed = st.text_input(
         "Ask something",
@@ -52,51 +52,47 @@ def question_control(state: RunState, stage: int, found: QuerySet | None) -> Que
         help="It goes through the run's own model and stays with you: neither the link nor the log has it.",
     )
     if typed.strip():
-        vectors = asked(state, typed.strip())
-        return None if vectors is None else Question(typed.strip(), vectors)
+        vectors = embedded_query(state, typed.strip())
+        return None if vectors is None else LabQuestion(typed.strip(), vectors)
     if found is not None:
         return _of_the_set(found)
     return _of_the_corpus(state, stage)
 
 
-def _of_the_set(found: QuerySet) -> Question:
+def _of_the_set(found: QuerySet) -> LabQuestion:
     numbers = list(range(1, len(found.texts) + 1))
-    choice_from_url("query", numbers, 1)
-    number = int(
-        st.selectbox(
-            "or take one of the query set",
-            numbers,
-            key="query",
-            format_func=lambda number: f"{number} · {shortened(found.texts[number - 1], 140)}",
-        )
+    number = linked(
+        st.selectbox,
+        "or take one of the query set",
+        "query",
+        numbers,
+        1,
+        format_func=lambda number: f"{number} · {shortened(found.texts[number - 1], 140)}",
     )
-    choice_to_url("query", number, 1)
     vectors = {stage: values[number - 1] for stage, values in found.vectors.items()}
-    return Question(found.texts[number - 1], vectors, frozenset(found.relevant[number - 1]))
+    return LabQuestion(found.texts[number - 1], vectors, frozenset(found.relevant[number - 1]))
 
 
-def _of_the_corpus(state: RunState, stage: int) -> Question:
+def _of_the_corpus(state: RunState, stage: int) -> LabQuestion:
     """Without a query set a document asks for others of its topic."""
     table = documents(state)
     numbers = (vector_docs(state)[:1_000] + 1).tolist()
-    choice_from_url("query", numbers, numbers[0])
     titles = dict(zip(numbers, table.rows(np.array(numbers) - 1, ["title"])["title"].to_pylist(), strict=True))
-    number = int(
-        st.selectbox(
-            "or take a document as the question",
-            numbers,
-            key="query",
-            format_func=lambda number: f"{number} · {shortened(titles[number], 140)}",
-        )
+    number = linked(
+        st.selectbox,
+        "or take a document as the question",
+        "query",
+        numbers,
+        numbers[0],
+        format_func=lambda number: f"{number} · {shortened(titles[number], 140)}",
     )
-    choice_to_url("query", number, numbers[0])
     own = number - 1
     vectors = {stage: document_vectors(state, stage, own)}
-    return Question(titles[number], vectors, _of_its_topic(state.run, state.documents_version, own), own)
+    return LabQuestion(titles[number], vectors, _of_its_topic(state.run, state.documents_version, own), own)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-@steady(*DOCUMENTS)
+@one_version(*DOCUMENTS)
 def _of_its_topic(run: Run, version: str, own: int) -> frozenset[int]:
     """The other documents that have the topic of one."""
     topics = run.documents(["topic"])["topic"]
@@ -121,42 +117,38 @@ def ways_control(stage: int) -> tuple[str, str]:
         before = st.session_state.get(key)
         if before in ("voting", "split") and before not in names:
             decide(key, default if key == "other" else ("split" if stage == 3 else "voting"))
-        choice_from_url(key, names, default)
         with column:
-            way = st.selectbox(label, names, key=key, help=_WAYS)
+            way = linked(st.selectbox, label, key, names, default, help=_WAYS)
             st.caption(WAYS[way].sentence)
-        choice_to_url(key, way, default)
         found.append(way)
     return found[0], found[1]
 
 
 def task_control(names: list[str]) -> str:
     """What the heads are judged by."""
-    choice_from_url("task", names, names[0])
-    task = st.segmented_control(
+    return linked(
+        st.segmented_control,
         "Judged by",
+        "task",
         names,
-        key="task",
+        names[0],
         required=True,
         format_func=lambda name: TASKS[name].title,
         help="  \n".join(f"**{TASKS[name].title}** – {TASKS[name].sentence}" for name in names),
     )
-    task = str(task or names[0])
-    choice_to_url("task", task, names[0])
-    return task
 
 
 def heads_control(state: RunState, stage: int, task: str | None) -> np.ndarray:
     """``[head]`` weights, 0 for heads that are off; presets, then a switch and a weight for every head."""
     assert state.manifest is not None
     shape = state.manifest.shape
-    words_from_url("mix", MOST_LETTERS)
-    weights = parse_mix(st.session_state["mix"], shape.heads)
+    words_from_url("mix", LONGEST_WEIGHTS)
+    weights = parse_weights(st.session_state["mix"], shape.heads)
     if weights is None:
         st.toast("The link names heads that are not here; all of them count.", icon=":material/link_off:")
         weights = np.ones(shape.heads)
         decide("mix", "")
-    choice_to_url("mix", format_mix(weights), "")
+    choice_to_url("mix", format_weights(weights), "")
     known = _presets(state, stage, task)
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     with left:
@@ -172,11 +164,11 @@ def heads_control(state: RunState, stage: int, task: str | None) -> np.ndarray:
             on_change=_take_preset,
             args=(known,),
         )
-    head_desk(
-        "head desk",
-        Desk(_groups(shape), head_colours(shape.heads, shape.kv_heads, theme()), _labels(state, stage)),
+    head_weights(
+        "head weights",
+        HeadTiles(_groups(shape), head_colours(shape.heads, shape.kv_heads, theme()), _labels(state, stage)),
         weights.tolist(),
-        lambda given: decide("mix", format_mix(given)),
+        lambda given: decide("mix", format_weights(given)),
     )
     return weights
 
@@ -184,7 +176,7 @@ def heads_control(state: RunState, stage: int, task: str | None) -> np.ndarray:
 def _take_preset(known: dict[str, np.ndarray]) -> None:
     chosen = st.session_state.get("lab preset")
     if chosen in known:
-        decide("mix", format_mix(known[chosen]))
+        decide("mix", format_weights(known[chosen]))
     st.session_state["lab preset"] = None
 
 
@@ -238,5 +230,25 @@ def _labels(state: RunState, stage: int) -> list[str]:
     return [f"{words or STAGES[stage].name}" for words in said.values()]
 
 
-def asked_for(question: Question) -> str:
+def question_text(question: LabQuestion) -> str:
     return plain(shortened(question.text, 300))
+
+
+@dataclass(frozen=True)
+class LabView:
+    """A question, two ways to rank, and heads that count."""
+
+    state: RunState
+    stage: int
+    task: str | None
+    """None where the heads have not been judged yet."""
+    question: LabQuestion
+    ways: tuple[str, str]
+    weights: np.ndarray
+    """``[head]``, at least one above 0."""
+    scores: np.ndarray
+    """``[head]``: MRAG's."""
+
+    @property
+    def heads(self) -> Heads:
+        return Heads(self.weights, self.scores)

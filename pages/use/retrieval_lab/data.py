@@ -28,9 +28,9 @@ from core.runs.labels import label_codes, own_codes
 from core.runs.results import QuerySet, read_analysis, read_query_set, read_topics
 from core.runs.run import Run
 from core.runs.tables import Row
-from pages.shared.corpus import say
+from pages.shared.corpus import vote_weights
 from pages.shared.data import RunState, head_index, vector_docs
-from pages.shared.steady import RETRIEVAL, steady
+from pages.shared.run_version import RETRIEVAL, one_version
 
 _MOST_NUMBERS = 2**24
 """Cosines that a judge holds in the app, 64 MB: with more documents and heads it judges by fewer queries."""
@@ -81,17 +81,19 @@ def bench(state: RunState, stage: int, task: str) -> Bench:
 
 
 def judge(state: RunState, stage: int, task: str, way: str) -> Judge:
-    return _judge(state.run, state.retrieval_version, stage, task, way, bench(state, stage, task), say(state, stage))
+    return _judge(
+        state.run, state.retrieval_version, stage, task, way, bench(state, stage, task), vote_weights(state, stage)
+    )
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-@steady(*RETRIEVAL)
+@one_version(*RETRIEVAL)
 def _query_set(run: Run, version: str) -> QuerySet | None:
     return read_query_set(run)
 
 
 @st.cache_resource(max_entries=24, show_spinner="Reading the figures …")
-@steady(*RETRIEVAL)
+@one_version(*RETRIEVAL)
 def _table(run: Run, version: str, name: str) -> pa.Table:
     return read_analysis(run, name)
 
@@ -103,7 +105,7 @@ def _rows(run: Run, version: str, name: str) -> list[Row]:
 
 
 @st.cache_resource(max_entries=3, show_spinner="Every head looks with every query …")
-@steady(*RETRIEVAL)
+@one_version(*RETRIEVAL)
 def _bench(run: Run, version: str, stage: int, task: str, _index: HeadIndex, _docs: np.ndarray) -> Bench:
     """``_docs`` are the documents that have vectors: what is searched, and who can ask."""
     manifest = run.manifest()

@@ -12,8 +12,8 @@ import streamlit as st
 from core.retrieval.apply import WAYS, Kept, prune
 from core.runs.schema import heads_schema
 from pages.shared.data import RunState
-from pages.shared.sections import told
-from pages.use.retrieval_lab.state import Shown
+from pages.shared.notices import shows_mistakes
+from pages.use.retrieval_lab.controls import LabView
 
 _SNIPPET = """
 import numpy as np
@@ -25,8 +25,8 @@ best = np.argsort(-(docs @ query[0]), kind="stable")[:10]
 """
 
 
-@told
-def take_away_section(shown: Shown) -> None:
+@shows_mistakes
+def take_away_section(shown: LabView) -> None:
     st.subheader("Take it away", anchor=False)
     way = shown.ways[0]
     if way not in WAYS:

@@ -9,7 +9,8 @@ import plotly.graph_objects as go
 
 from core.retrieval.study import CHANCE
 from core.runs.tables import Row
-from pages.shared.figures.template import DIVERGING, INK, QUIET, SEQUENTIAL, SERIES, template
+from pages.shared.figures.template import LEGEND_ABOVE, band, row_error_bars, template
+from pages.shared.theme import CLEAR, DIVERGING, GRID_LINE, QUIET, SEQUENTIAL, SERIES, TICK_SIZE
 
 _ORDERS = {
     "greedy": "the head that is missed least goes first",
@@ -58,12 +59,7 @@ def ways_figure(rows: Sequence[Row], theme: str, what: str) -> go.Figure:
         go.Scatter(
             x=[row["value"] for row in ways],
             y=[row["way"] for row in ways],
-            error_x={
-                "array": [row["high"] - row["value"] for row in ways],
-                "arrayminus": [row["value"] - row["low"] for row in ways],
-                "thickness": 1.5,
-                "width": 4,
-            },
+            error_x=row_error_bars(ways),
             mode="markers",
             marker={"size": 10, "color": SERIES[theme][0]},
             customdata=[[row["low"], row["high"]] for row in ways],
@@ -78,7 +74,7 @@ def ways_figure(rows: Sequence[Row], theme: str, what: str) -> go.Figure:
     figure.update_layout(
         template=template(theme),
         height=90 + 26 * len(ways),
-        xaxis={"title": {"text": what}, "rangemode": "tozero", "showgrid": True, "gridcolor": faint(theme)},
+        xaxis={"title": {"text": what}, "rangemode": "tozero", "showgrid": True, "gridcolor": GRID_LINE[theme]},
         yaxis={"type": "category"},
         margin={"l": 76, "t": 24},
         dragmode=False,
@@ -92,17 +88,7 @@ def curve_figure(rows: Sequence[Row], enough: int, theme: str, what: str) -> go.
     for number, (order, name) in enumerate(_ORDERS.items()):
         found = sorted((row for row in rows if row["order"] == order), key=lambda row: row["heads"])
         sizes, colour = [row["heads"] for row in found], SERIES[theme][(0, 4, 5)[number]]
-        figure.add_trace(
-            go.Scatter(
-                x=sizes + sizes[::-1],
-                y=[row["high"] for row in found] + [row["low"] for row in found][::-1],
-                fill="toself",
-                fillcolor=f"rgba{(*_rgb(colour), 0.14)}",
-                line={"width": 0},
-                hoverinfo="skip",
-                showlegend=False,
-            )
-        )
+        figure.add_trace(band(sizes, [row["low"] for row in found], [row["high"] for row in found], colour))
         figure.add_trace(
             go.Scatter(
                 name=name,
@@ -124,8 +110,8 @@ def curve_figure(rows: Sequence[Row], enough: int, theme: str, what: str) -> go.
         template=template(theme),
         height=360,
         xaxis={"title": {"text": "heads that are left"}, "dtick": max(1, len(rows) // 3 // 12)},
-        yaxis={"title": {"text": what}, "showgrid": True, "gridcolor": faint(theme)},
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        yaxis={"title": {"text": what}, "showgrid": True, "gridcolor": GRID_LINE[theme]},
+        legend=LEGEND_ABOVE,
         margin={"t": 80},
         dragmode=False,
     )
@@ -140,14 +126,9 @@ def importance_figure(rows: Sequence[Row], theme: str, what: str) -> go.Figure:
         go.Bar(
             x=names,
             y=[row["lost"] for row in found],
-            error_y={
-                "array": [row["lost_high"] - row["lost"] for row in found],
-                "arrayminus": [row["lost"] - row["lost_low"] for row in found],
-                "thickness": 1.3,
-                "width": 3,
-            },
+            error_y=row_error_bars(found, "lost", "lost_"),
             marker={
-                "color": [SERIES[theme][0] if row["kept"] else "rgba(0,0,0,0)" for row in found],
+                "color": [SERIES[theme][0] if row["kept"] else CLEAR for row in found],
                 "line": {"color": SERIES[theme][0], "width": 1.5},
             },
             customdata=[
@@ -160,8 +141,8 @@ def importance_figure(rows: Sequence[Row], theme: str, what: str) -> go.Figure:
     figure.update_layout(
         template=template(theme),
         height=300,
-        yaxis={"title": {"text": f"{what} lost without it"}, "showgrid": True, "gridcolor": faint(theme)},
-        xaxis={"type": "category", "tickangle": -90, "tickfont": {"size": 11}, "automargin": True},
+        yaxis={"title": {"text": f"{what} lost without it"}, "showgrid": True, "gridcolor": GRID_LINE[theme]},
+        xaxis={"type": "category", "tickangle": -90, "tickfont": {"size": TICK_SIZE}, "automargin": True},
         margin={"b": 64},
         dragmode=False,
     )
@@ -178,12 +159,7 @@ def aspects_figure(aspects: Sequence[int], values: Mapping[str, Sequence[Row]], 
                 name=way,
                 x=[str(count) for count in aspects],
                 y=[row["value"] for row in rows],
-                error_y={
-                    "array": [row["high"] - row["value"] for row in rows],
-                    "arrayminus": [row["value"] - row["low"] for row in rows],
-                    "thickness": 1.3,
-                    "width": 3,
-                },
+                error_y=row_error_bars(rows),
                 mode="lines+markers",
                 line={"color": colour, "dash": ("solid", "dash")[number % 2]},
                 marker={"size": 8},
@@ -195,17 +171,9 @@ def aspects_figure(aspects: Sequence[int], values: Mapping[str, Sequence[Row]], 
         template=template(theme),
         height=300,
         xaxis={"title": {"text": "documents that a query asks for"}, "type": "category"},
-        yaxis={"title": {"text": what}, "rangemode": "tozero", "showgrid": True, "gridcolor": faint(theme)},
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        yaxis={"title": {"text": what}, "rangemode": "tozero", "showgrid": True, "gridcolor": GRID_LINE[theme]},
+        legend=LEGEND_ABOVE,
         margin={"t": 50},
         dragmode=False,
     )
     return figure
-
-
-def faint(theme: str) -> str:
-    return INK[theme] + "1A"
-
-
-def _rgb(colour: str) -> tuple[int, int, int]:
-    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)

@@ -2,22 +2,24 @@
 
 import streamlit as st
 
-from core.errors import Mistake
-from pages.shared.controls import choose_stage
-from pages.shared.corpus import say
+from pages.shared.controls import choose_run, choose_stage
+from pages.shared.corpus import vote_weights
 from pages.shared.data import RunState, row_of
 from pages.shared.empty_states import not_made, ready
-from pages.shared.problem import show_problem
-from pages.shared.sidebar import choose_run
-from pages.use.retrieval_lab.controls import heads_control, question_control, task_control, ways_control
+from pages.shared.notices import shows_mistakes
+from pages.use.retrieval_lab.controls import LabView, heads_control, question_control, task_control, ways_control
 from pages.use.retrieval_lab.data import query_set, seen, tasks
 from pages.use.retrieval_lab.export import take_away_section
-from pages.use.retrieval_lab.metrics import metrics_section
-from pages.use.retrieval_lab.pruning import pruning_section, ways_section, weights_section
-from pages.use.retrieval_lab.results import results_section
-from pages.use.retrieval_lab.state import Shown
+from pages.use.retrieval_lab.sections import (
+    metrics_section,
+    pruning_section,
+    results_section,
+    ways_section,
+    weights_section,
+)
 
 
+@shows_mistakes
 def lab(state: RunState) -> None:
     assert state.manifest is not None
     names = tasks(state) if state.retrieved else []
@@ -34,7 +36,7 @@ def lab(state: RunState) -> None:
     if not (weights > 0).any():
         st.info("Every head is switched off. Switch at least one on.", icon=":material/toggle_off:")
         return
-    shown = Shown(state, stage, task, question, ways, weights, say(state, stage))
+    shown = LabView(state, stage, task, question, ways, weights, vote_weights(state, stage))
     results_section(shown, seen(state, stage, question.vectors[stage], row_of(state, question.own)))
     if task is None:
         not_made(state, "retrieve")
@@ -53,7 +55,4 @@ st.markdown(
     "head gave it how much, and what that does to all queries**."
 )
 if ready(state):
-    try:
-        lab(state)
-    except Mistake as mistake:  # a file of the run is missing or damaged
-        show_problem(mistake)
+    lab(state)

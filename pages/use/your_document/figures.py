@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,9 @@ import plotly.graph_objects as go
 
 from core.analysis.document_profile import Ranks
 from pages.shared.figures.similarity import colour_limit
-from pages.shared.figures.template import ACCENT, DIVERGING, GROUND, INK, QUIET, SERIES, template
+from pages.shared.figures.template import template
 from pages.shared.text import drawn, short_names
+from pages.shared.theme import DIVERGING, FRAME, GROUND, INK, LABEL_SIZE, QUIET, SERIES, TICK_SIZE
 
 MOST_TOPICS = 40
 """Rows of a heat map; more could not be read."""
@@ -64,7 +65,7 @@ def profile_figure(
         )
     )
     ends = {"y0": -0.5, "y1": len(topics) - 0.5}
-    figure.add_shape(type="rect", x0=head - 0.5, x1=head + 0.5, **ends, line={"color": ACCENT[theme], "width": 2})
+    figure.add_shape(type="rect", x0=head - 0.5, x1=head + 0.5, **ends, line={"color": FRAME[theme], "width": 2})
     figure.add_shape(type="line", x0=0.5, x1=0.5, **ends, line={"color": INK[theme], "width": 1})
     return figure
 
@@ -108,7 +109,7 @@ def _cells(
                 "xanchor": "left",
                 "y": -8 / (_ROW * len(topics)),
                 "yanchor": "top",
-                "tickfont": {"size": 11},
+                "tickfont": {"size": TICK_SIZE},
             },
             **scale(values, measure),
         )
@@ -121,7 +122,7 @@ def _cells(
         xaxis={
             "side": "top",
             "tickangle": 0,
-            "tickfont": {"size": 11},
+            "tickfont": {"size": TICK_SIZE},
             "tickvals": list(range(0, len(columns), step)),
             "ticktext": list(columns[::step]),
             "range": [-0.5, len(columns) - 0.5],
@@ -131,7 +132,7 @@ def _cells(
             "range": [len(topics) - 0.5, -0.5],
             "tickvals": list(range(len(topics))),
             "ticktext": short_names(topics, 24),
-            "tickfont": {"size": 12},
+            "tickfont": {"size": LABEL_SIZE},
             "automargin": True,
             "fixedrange": True,
         },
@@ -143,100 +144,71 @@ def _cells(
 
 def activation_figure(activation: np.ndarray, corpus: Ranks, head: int, theme: str) -> go.Figure:
     """``activation[head]`` as dots over what the corpus's ``[head, doc]`` have: its middle half, and nine tenths."""
-    heads = np.arange(1, len(activation) + 1)
-    ends = {share: _quantile(corpus, share) for share in (0.05, 0.25, 0.5, 0.75, 0.95)}
-    figure = go.Figure()
-    for low, high, width, opacity in ((0.05, 0.95, 3, 0.45), (0.25, 0.75, 10, 0.4)):
-        line = np.stack([ends[low], ends[high], np.full(len(heads), np.nan)], axis=1).reshape(-1)
-        figure.add_trace(
-            go.Scatter(
-                x=line,
-                y=np.repeat(heads, 3),
-                mode="lines",
-                line={"color": QUIET[theme], "width": width},
-                opacity=opacity,
-                name="the corpus's middle half" if low == 0.25 else "nine tenths of the corpus",
-                hoverinfo="skip",
-            )
-        )
-    percentiles = corpus.percentile(activation)
-    figure.add_trace(
-        go.Scatter(
-            x=activation,
-            y=heads,
-            mode="markers",
-            marker={
-                "size": np.where(heads == head, 13, 9),
-                "color": SERIES[theme][1],
-                "line": {"color": INK[theme], "width": np.where(heads == head, 2, 0)},
-            },
-            customdata=percentiles,
-            hovertemplate="head %{y}<br>activation %{x:.2f}, percentile %{customdata:.0f}<extra></extra>",
-            name="this document",
-        )
-    )
-    step = max(1, len(heads) // 33)
-    figure.update_layout(
-        template=template(theme),
-        height=110 + _ROW * len(heads),
-        margin={"l": 62, "r": 14, "t": 34, "b": 44},
-        xaxis={"title": {"text": "activation"}, "fixedrange": True, "rangemode": "tozero"},
-        yaxis={
-            "range": [len(heads) + 0.6, 0.4],
-            "tickvals": heads[::step],
-            "ticktext": [f"head {number}" for number in heads[::step]],
-            "fixedrange": True,
-        },
-        legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 12}},
-        dragmode=False,
-    )
-    return figure
+    names = [f"head {number}" for number in range(1, len(activation) + 1)]
+    bands = {"nine tenths of the corpus": (0.05, 0.95, 3, 0.45), "the corpus's middle half": (0.25, 0.75, 10, 0.4)}
+    figure = _over_the_corpus(activation, corpus, names, bands, "this document", "activation", theme)
+    chosen = np.arange(1, len(activation) + 1) == head
+    line = {"color": INK[theme], "width": np.where(chosen, 2, 0)}
+    figure.data[-1].marker.update(size=np.where(chosen, 13, 9), line=line)
+    return figure.update_xaxes(rangemode="tozero")
 
 
 def pair_figure(cosines: np.ndarray, usual: Ranks, order: np.ndarray, theme: str) -> go.Figure:
     """Two documents' ``cosines[1 + head]`` over what pairs of the corpus have, rows in ``order`` of rows."""
     names = ["full" if row == 0 else f"head {row}" for row in order]
-    places, low, high = np.arange(len(order)), _quantile(usual, 0.25)[order], _quantile(usual, 0.75)[order]
-    line = np.stack([low, high, np.full(len(order), np.nan)], axis=1).reshape(-1)
-    percentiles = usual.percentile(cosines)[order]
-    figure = go.Figure(
-        [
-            go.Scatter(
-                x=line,
-                y=np.repeat(places, 3),
-                mode="lines",
-                line={"color": QUIET[theme], "width": 10},
-                opacity=0.4,
-                name="the middle half of the corpus's pairs",
-                hoverinfo="skip",
-            ),
-            go.Scatter(
-                x=cosines[order],
-                y=places,
-                mode="markers",
-                marker={"size": 10, "color": SERIES[theme][1]},
-                text=names,
-                customdata=percentiles,
-                hovertemplate="%{text}<br>cosine %{x:+.2f}, percentile %{customdata:.0f}<extra></extra>",
-                name="these two",
-            ),
-        ]
+    bands = {"the middle half of the corpus's pairs": (0.25, 0.75, 10, 0.4)}
+    ranks = Ranks(usual.values[order])
+    return _over_the_corpus(cosines[order], ranks, names, bands, "these two", "cosine of the two documents", theme)
+
+
+def _over_the_corpus(
+    values: np.ndarray,
+    corpus: Ranks,
+    names: Sequence[str],
+    bands: Mapping[str, tuple[float, float, int, float]],
+    own: str,
+    what: str,
+    theme: str,
+) -> go.Figure:
+    """``values[row]`` as dots over bands of the corpus: by name the lower and upper share, the width, the opacity."""
+    rows = np.arange(len(values))
+    figure = go.Figure()
+    for name, (low, high, width, opacity) in bands.items():
+        ends = np.stack([_quantile(corpus, low), _quantile(corpus, high), np.full(len(rows), np.nan)], axis=1)
+        figure.add_scatter(
+            x=ends.reshape(-1),
+            y=np.repeat(rows, 3),
+            mode="lines",
+            line={"color": QUIET[theme], "width": width},
+            opacity=opacity,
+            name=name,
+            hoverinfo="skip",
+        )
+    figure.add_scatter(
+        x=values,
+        y=rows,
+        mode="markers",
+        marker={"size": 10, "color": SERIES[theme][1]},
+        text=names,
+        customdata=corpus.percentile(values),
+        hovertemplate="%{text}<br>" + what.split()[0] + " %{x:.2f}, percentile %{customdata:.0f}<extra></extra>",
+        name=own,
     )
-    figure.update_layout(
+    step = max(1, len(rows) // 33)
+    return figure.update_layout(
         template=template(theme),
-        height=110 + _ROW * len(order),
+        height=110 + _ROW * len(rows),
         margin={"l": 62, "r": 14, "t": 34, "b": 44},
-        xaxis={"title": {"text": "cosine of the two documents"}, "fixedrange": True},
+        xaxis={"title": {"text": what}, "fixedrange": True},
         yaxis={
-            "range": [len(order) - 0.4, -0.6],
-            "tickvals": places,
-            "ticktext": names,
+            "range": [len(rows) - 0.4, -0.6],
+            "tickvals": rows[::step],
+            "ticktext": list(names[::step]),
             "fixedrange": True,
         },
-        legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 12}},
+        legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": LABEL_SIZE}},
         dragmode=False,
     )
-    return figure
 
 
 def _quantile(ranks: Ranks, share: float) -> np.ndarray:

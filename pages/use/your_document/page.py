@@ -1,32 +1,88 @@
 """Your document: a text that the model has never seen, through every head of a run."""
 
+from __future__ import annotations
+
 import streamlit as st
 
-from core.errors import Mistake
-from pages.shared.controls import choose_stage
+from pages.shared.controls import choose_head, choose_run, choose_stage
 from pages.shared.data import RunState
-from pages.shared.embedding import reading
+from pages.shared.embedding import MOST_CHUNKS, EmbeddedText, reading
 from pages.shared.empty_states import ready
-from pages.shared.problem import show_problem
-from pages.shared.sidebar import choose_run
+from pages.shared.glossary import why
+from pages.shared.notices import shows_mistakes
 from pages.shared.text import plain
-from pages.use.your_document.compare import compare_section
-from pages.use.your_document.controls import head_pills, length_notes, part_control
+from pages.shared.url import linked
 from pages.use.your_document.export import keep_section
 from pages.use.your_document.input import Chosen, document_input
-from pages.use.your_document.map import map_section
-from pages.use.your_document.neighbours import neighbours_section
-from pages.use.your_document.profile import (
+from pages.use.your_document.sections import (
     activation_section,
     along_section,
+    compare_section,
     consensus_section,
-    measure_control,
+    map_section,
+    neighbours_section,
     profile_section,
+    words_section,
 )
-from pages.use.your_document.state import Shown
-from pages.use.your_document.words import words_section
+from pages.use.your_document.state import MEASURES, DocumentView
+
+_LITTLE = 12  # tokens below which a profile is not reliable; no text of its own here, for Streamlit would show it
 
 
+def length_notes(found: EmbeddedText) -> bool:
+    """What of the text the model saw; whether a long one is to be read whole, in chunks."""
+    if found.reach.truncated:
+        with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+            st.markdown(f":material/content_cut: The model reads the **{plain(found.reach)}** in one piece.")
+            return st.toggle(
+                "Read all of it, in chunks",
+                key="chunks",
+                persist_state="session",
+                help=f"Each chunk gets a profile of its own, along the document. At most {MOST_CHUNKS} chunks.",
+            )
+    if found.reach.total < _LITTLE:
+        st.info(f"Only {found.reach.total} tokens: too short for a reliable profile.", icon=":material/short_text:")
+    else:
+        st.caption(f"The model reads {plain(found.reach)}.")
+    return False
+
+
+def part_control(found: EmbeddedText) -> int:
+    """Which part of a document in chunks the page is about: 0 is the beginning, as the model reads it in one piece."""
+    if len(found.parts) == 1:
+        return 0
+    if st.session_state.get("part", 0) not in range(len(found.parts)):
+        st.session_state["part"] = 0
+
+    def name(part: int) -> str:
+        if part == 0:
+            return f"Beginning, {found.parts[0].tokens:,} tokens"
+        chunk = found.parts[part]
+        return f"Chunk {part}, {chunk.tokens:,} tokens: {chunk.text[:40]} …"
+
+    return int(
+        st.selectbox(
+            "Part of the document", range(len(found.parts)), key="part", format_func=name, persist_state="session"
+        )
+        or 0
+    )
+
+
+def measure_control() -> str:
+    """Percentile or raw cosine."""
+    return linked(
+        st.segmented_control,
+        "Cells and votes by",
+        "measure",
+        list(MEASURES),
+        "percentile",
+        format_func=MEASURES.__getitem__,
+        required=True,
+        help=why("percentile", "similarity", "vote"),
+    )
+
+
+@shows_mistakes
 def through_every_head(state: RunState, chosen: Chosen) -> None:
     assert state.manifest is not None
     found = reading(state, chosen.text)
@@ -40,9 +96,9 @@ def through_every_head(state: RunState, chosen: Chosen) -> None:
         stage = choose_stage(state.manifest)
         part = part_control(found)
     with right:
-        head = head_pills(state.manifest.shape.heads)
+        head = choose_head(state.manifest.shape.heads, as_buttons=True)
         measure = measure_control() if state.analysed else "percentile"
-    shown = Shown(state, chosen.name, found, part, stage, head, measure)
+    shown = DocumentView(state, chosen.name, found, part, stage, head, measure)
     consensus_section(shown)
     profile_section(shown)
     along_section(shown)
@@ -65,7 +121,4 @@ if ready(state):
     )
     chosen = document_input()
     if chosen is not None:
-        try:
-            through_every_head(state, chosen)
-        except Mistake as mistake:  # a file of the run is missing or damaged
-            show_problem(mistake)
+        through_every_head(state, chosen)
