@@ -1,9 +1,9 @@
-"""Texts in, head vectors at three stages out: the same code for the job and for a document in the app."""
+"""Texts in, head vectors at every stage out: the same code for the job and for a document in the app."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,16 +11,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from core.errors import Mistake
+from core.model.ablation import Change, Heads, Swept, ablated, mean_outputs, sweep, without
 from core.model.attention import Attended, Keep, Matrix, attention, attention_matrix, pieces_of, read_attention
 from core.model.batches import batches, choose_max_tokens, pad
 from core.model.card import ModelCard, read_model_card
 from core.model.device import TOKEN_BUDGETS, choose_device, choose_precision, is_out_of_memory
 from core.model.extract import HeadExtractor, Rows
+from core.model.ledger import Ledger, WordPairs, check_exact, ledgers, source_shares, word_pairs
 from core.model.locate import ModelFiles, default_models_dir, locate
 from core.model.pooling import check_pooling
 from core.model.presets import DEFAULT_MODEL, Preset
 from core.model.shape import ModelShape
+from core.model.shares import ShareBasis
 from core.model.sizes import check_sizes
+from core.model.stages import check_head
 from core.model.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -45,6 +49,8 @@ class EmbedderConfig:
     trust_remote_code: str | None = None
     """The model's name once more: only code that was asked for by name is run."""
     models_dir: Path | None = None
+    shares: bool = False
+    """Whether stage 4 is read too; a model without exact shares is refused."""
 
     def __post_init__(self) -> None:
         if self.trust_remote_code not in (None, self.model):
@@ -120,11 +126,17 @@ class Embedded:
     outputs: np.ndarray | None = None
     """Stage 3 of every layer that was asked for, ``[layer, doc, hidden]``, where it was read of all (``every_layer``):
     what the layer's block leaves to the next, and at the model's last layer ``output``."""
+    shares: np.ndarray | None = None
+    """Stage 4, where it was asked for: ``[layer, doc, head * dim]``."""
 
     def stage(self, stage: int, layer: int = -1) -> np.ndarray:
         """``[doc, width]`` at ``stage``; ``layer`` indexes the layers that were asked for."""
         if stage == 3:
             return self.output if self.outputs is None else self.outputs[layer]
+        if stage == 4:
+            if self.shares is None:
+                raise Mistake("Stage 4 was not read. Load the model with its shares.")
+            return self.shares[layer]
         return (self.attention if stage == 1 else self.projected)[layer]
 
 
@@ -191,6 +203,9 @@ class Embedder:
             notes=_notes(shape, card),
         )
         extractor.layers, extractor.pooling = tuple(layer - 1 for layer in info.layers), pooling
+        if config.shares:
+            check_exact(extractor)
+            extractor.shares = True
         return cls(extractor, tokens, info, config)
 
     def embed(
@@ -200,16 +215,18 @@ class Embedder:
         query: bool = False,
         on_batch: Callable[[int, int], None] | None = None,
         room: Room = in_memory,
+        change: Change | None = None,
     ) -> Embedded:
         """Head vectors of ``texts``, in their order.
 
         ``query`` puts the query prompt before each instead of the document prompt. ``on_batch`` is told the documents
-        and tokens of each batch when it is done. ``room`` says where the vectors of many layers are put.
+        and tokens of each batch when it is done. ``room`` says where the vectors of many layers are put. ``change`` is
+        done to heads inside the forward pass (``without``).
         """
         encoded = self._tokens.encode(texts, self.info.query_prompt if query else self.info.prompt)
         lengths = [len(ids) for ids in encoded.ids]
         result = self._empty(len(texts), encoded.totals, lengths, room)
-        with self._turn:
+        with self._turn, ablated(self._extract, change or {}):
             for batch in batches(lengths, lambda: self._budget):
                 self._embed_batch(batch, encoded.ids, result)
                 if on_batch is not None:
@@ -223,9 +240,63 @@ class Embedder:
         It is not to be used at the same time as this one: both hook into the same model.
         """
         layers = range(self.info.shape.layers)
-        extractor = HeadExtractor(self._extract.model, layers, self.info.pooling, blocks=True)
+        extractor = HeadExtractor(
+            self._extract.model, layers, self.info.pooling, blocks=True, shares=self._config.shares
+        )
         info = replace(self.info, layers=tuple(layer + 1 for layer in layers))
         return Embedder(extractor, self._tokens, info, self._config)
+
+    def share_directions(self) -> np.ndarray:
+        """``Q`` of stage 4, ``[layer, head, hidden, dim]`` in float32: from coordinates to the embedding's space."""
+        return np.stack([basis.directions.float().cpu().numpy() for basis in self._share_bases()])
+
+    def share_triangles(self) -> np.ndarray:
+        """``R`` of stage 4, ``[layer, head, dim, dim]`` in float32: for the random control."""
+        return np.stack([basis.triangle.float().cpu().numpy() for basis in self._share_bases()])
+
+    def _share_bases(self) -> list[ShareBasis]:
+        return [self._extract.stream.basis(layer - 1) for layer in self.info.layers]
+
+    def ledgers(self, texts: Sequence[str], *, query: bool = False) -> list[Ledger]:
+        """Each text's embedding as a sum of terms, which ``core.model.ledger.explain`` compares."""
+        ids = self._tokens.encode(texts, self.info.query_prompt if query else self.info.prompt).ids
+        found: dict[int, Ledger] = {}
+        with self._turn:
+            for batch in batches([len(row) for row in ids], self._budget // self.info.shape.layers):
+                found.update(zip(batch, ledgers(self._extract, *self._padded(ids, batch)), strict=True))
+        return [found[index] for index in range(len(texts))]
+
+    def word_pairs(self, first: str, second: str, layer: int, head: int) -> WordPairs:
+        """One head's value in the cosine of two texts, by the tokens it read; ``layer`` and ``head`` from 1."""
+        index = self.info.shape.layer_index(layer)
+        check_head(head, self.info.shape.heads)
+        ids = self._tokens.encode([first, second], self.info.prompt).ids
+        with self._turn:
+            shares = [source_shares(self._extract, row, index) for row in ids]
+            return word_pairs(self._extract, shares[0], shares[1], index, head - 1)
+
+    def without(self, heads: Heads, instead: Mapping[int, torch.Tensor] | None = None) -> Change:
+        """The change that switches heads off: layer and head from 1; see ``core.model.ablation.without``."""
+        return without([(layer - 1, head - 1) for layer, head in heads], self.info.shape, instead)
+
+    def mean_outputs(self, texts: Sequence[str]) -> dict[int, torch.Tensor]:
+        """Every layer's mean output of its heads over reference texts: what replaces heads that are switched off."""
+        ids = self._tokens.encode(texts, self.info.prompt).ids
+        with self._turn:
+            groups = batches([len(row) for row in ids], self._budget)
+            return mean_outputs(self._extract, (self._padded(ids, batch) for batch in groups))
+
+    def sweep(self, texts: Sequence[str], changes: Sequence[Change]) -> Iterator[tuple[list[int], Swept]]:
+        """Stage 3 under each of ``changes``, as it is computed: indices of texts, and the change's effect on them."""
+        ids = self._tokens.encode(texts, self.info.prompt).ids
+        for batch in batches([len(row) for row in ids], self._budget):
+            steps = sweep(self._extract, *self._padded(ids, batch), changes, self._budget)
+            while True:
+                with self._turn:
+                    swept = next(steps, None)
+                if swept is None:
+                    break
+                yield batch, swept
 
     @property
     def tokens(self) -> Tokens:
@@ -257,8 +328,7 @@ class Embedder:
         import torch
 
         try:
-            padded, mask = pad([ids[index] for index in batch], self._tokens.pad, self._padding)
-            rows = self._extract(padded.to(self._device), mask.to(self._device))
+            rows = self._extract(*self._padded(ids, batch))
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
@@ -277,6 +347,10 @@ class Embedder:
         self._embed_batch(batch[:half], ids, result)
         self._embed_batch(batch[half:], ids, result)
 
+    def _padded(self, ids: list[list[int]], batch: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
+        padded, mask = pad([ids[index] for index in batch], self._tokens.pad, self._padding)
+        return padded.to(self._device), mask.to(self._device)
+
     def _keep(self, batch: list[int], rows: Rows, result: Embedded) -> None:
         assert rows.output is not None
         for position, layer in enumerate(self.info.layers):
@@ -284,6 +358,8 @@ class Embedder:
             result.projected[position, batch] = rows.projected[layer - 1].cpu().numpy()
             if result.outputs is not None:
                 result.outputs[position, batch] = rows.blocks.get(layer - 1, rows.output).cpu().numpy()
+            if result.shares is not None:
+                result.shares[position, batch] = rows.shares[layer - 1].cpu().numpy()
         result.output[batch] = rows.output.cpu().numpy()
 
     def _empty(self, count: int, totals: list[int], lengths: list[int], room: Room) -> Embedded:
@@ -296,6 +372,7 @@ class Embedder:
             tokens=tokens,
             truncated=tokens > np.asarray(lengths, dtype=np.int32),
             outputs=room("outputs", (layers, count, shape.width(3))) if self._extract.blocks else None,
+            shares=room("shares", (layers, count, shape.width(4))) if self._config.shares else None,
         )
 
 
@@ -345,7 +422,8 @@ def _notes(shape: ModelShape, card: ModelCard) -> tuple[str, ...]:
 
 def _refuse_not_finite(result: Embedded, dtype: str) -> None:
     outputs = result.output[None] if result.outputs is None else result.outputs
-    for stage, vectors in enumerate((result.attention, result.projected, outputs), start=1):
+    shares = () if result.shares is None else (result.shares,)
+    for stage, vectors in enumerate((result.attention, result.projected, outputs, *shares), start=1):
         for layer in vectors:  # [doc, width]: one at a time, for all of them may not fit into memory
             bad = np.flatnonzero(~np.isfinite(layer).all(axis=1))
             if not len(bad):

@@ -1,14 +1,16 @@
-"""Stages 1, 2 and 3 of every head in one forward pass, by hooks, with no change to the model's own code."""
+"""The stages of every head in one forward pass, by hooks, with no change to the model's own code."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from core.model.families import Family, family_of, shape_of
 from core.model.pooling import Pool
+from core.model.shares import ResidualStream
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -26,17 +28,24 @@ class Rows:
     """Stage 3: ``[doc, hidden]``."""
     blocks: dict[int, Tensor] = field(default_factory=dict)
     """What a layer's block leaves to the next, by layer index, the last layer excepted: ``[doc, hidden]``."""
+    shares: dict[int, Tensor] = field(default_factory=dict)
+    """Stage 4 by layer index, where it was asked for: ``[doc, head * dim]``."""
 
 
 class HeadExtractor:
     """Reads head vectors out of a loaded model at the given layer indices (from 0).
 
     ``layers`` and ``pooling`` may be set after the model's shape and causality are known. With ``blocks`` the output of
-    every one of those layers is read too, and not the model's alone.
+    every one of those layers is read too, and not the model's alone. With ``shares`` there is stage 4.
     """
 
     def __init__(
-        self, model: nn.Module, layers: Sequence[int] = (), pooling: str = "mean", blocks: bool = False
+        self,
+        model: nn.Module,
+        layers: Sequence[int] = (),
+        pooling: str = "mean",
+        blocks: bool = False,
+        shares: bool = False,
     ) -> None:
         self.model = model
         self.family: Family = family_of(model)
@@ -44,6 +53,7 @@ class HeadExtractor:
         self.layers = tuple(layers)
         self.pooling = pooling
         self.blocks = blocks
+        self.shares = shares
         self.causal = _is_causal(model)
 
     def __call__(self, ids: Tensor, mask: Tensor) -> Rows:
@@ -52,10 +62,19 @@ class HeadExtractor:
 
         pool = Pool(self.pooling, mask)
         rows = Rows()
-        with torch.inference_mode(), self._hooks(pool, rows):
+        layers = self.layers if self.shares else ()
+        with torch.inference_mode(), self._hooks(pool, rows), ExitStack() as stack:
+            recording = stack.enter_context(self.stream.recorded(pool, layers)) if layers else None
             hidden = self.model(input_ids=ids, **self.arguments(mask)).last_hidden_state
             rows.output = pool(hidden)
+            if recording is not None:
+                rows.shares = {layer: self.stream.coordinates(recording, layer) for layer in layers}
         return rows
+
+    @cached_property
+    def stream(self) -> ResidualStream:
+        """The way from the heads to the output; a model without exact shares is refused."""
+        return ResidualStream(self.model, self.family, self.shape)
 
     def arguments(self, mask: Tensor) -> dict[str, Any]:
         """What the model is told beside the ids of a batch with this mask."""

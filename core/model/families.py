@@ -1,16 +1,17 @@
-"""Where each model family keeps the attention block's output projection: the one table to extend for a new family."""
+"""Where each model family keeps its attention, projection and norms: the one table to extend for a new family."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from core.errors import Mistake, listed
 from core.model.shape import ModelShape
 
 if TYPE_CHECKING:
-    from torch import nn
+    from torch import Tensor, nn
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,22 @@ class Family:
     """The model numbers positions itself from its padding tokens (RoBERTa), so it is not told them."""
     needs_begin_token: bool = False
     """Texts without the begin-of-sequence token are out of distribution (Gemma: perplexity 1402 against 9.7)."""
+    attention: str = ""
+    """Computes attention; its result is a tuple that begins with the heads' outputs, or with the projection's output
+    where the projection is part of it."""
+    values: str = ""
+    """Its output holds the value vectors."""
+    values_layout: str = "own"
+    """A key of VALUE_LAYOUTS: where in that output they are."""
+    mlp_output: str = ""
+    """Its output is what the feed-forward block adds to the residual stream."""
+    stream_norms: tuple[str, ...] = ()
+    """Norms that the residual stream itself passes, in order; those with ``{}`` come in every layer. A post-norm layer
+    has one after each of its two sums, a pre-norm model has only the final norm."""
+    attention_norm: str | None = None
+    """A norm between the output projection and the residual sum (a sandwich norm)."""
+    gain_offset: float = 0.0
+    """Added to the norms' weights (Gemma multiplies by 1 + weight)."""
 
     @property
     def block(self) -> str:
@@ -32,27 +49,99 @@ class Family:
         return self.projection[: self.projection.index("{}") + 2]
 
 
-_DECODER = Family("layers.{}.self_attn.o_proj", "layers.{}.mlp")
-_GEMMA = Family("layers.{}.self_attn.o_proj", "layers.{}.mlp", needs_begin_token=True)
-_BERT = Family("encoder.layer.{}.attention.output.dense", "encoder.layer.{}.intermediate")
-_ROBERTA = Family("encoder.layer.{}.attention.output.dense", "encoder.layer.{}.intermediate", counts_positions=True)
+_DECODER = Family(
+    "layers.{}.self_attn.o_proj",
+    "layers.{}.mlp",
+    attention="layers.{}.self_attn",
+    values="layers.{}.self_attn.v_proj",
+    mlp_output="layers.{}.mlp",
+    stream_norms=("norm",),
+)
+_GEMMA = replace(
+    _DECODER,
+    needs_begin_token=True,
+    mlp_output="layers.{}.post_feedforward_layernorm",
+    attention_norm="layers.{}.post_attention_layernorm",
+    gain_offset=1.0,
+)
+_BERT = Family(
+    "encoder.layer.{}.attention.output.dense",
+    "encoder.layer.{}.intermediate",
+    attention="encoder.layer.{}.attention.self",
+    values="encoder.layer.{}.attention.self.value",
+    mlp_output="encoder.layer.{}.output.dense",
+    stream_norms=("encoder.layer.{}.attention.output.LayerNorm", "encoder.layer.{}.output.LayerNorm"),
+)
+_ROBERTA = replace(_BERT, counts_positions=True)
 
 FAMILIES: dict[str, Family] = {  # by the configuration's model_type
     "mistral": _DECODER,
     "llama": _DECODER,
     "qwen2": _DECODER,
     "qwen3": _DECODER,
-    "phi3": _DECODER,
+    "phi3": replace(_DECODER, values="layers.{}.self_attn.qkv_proj", values_layout="last columns"),
     "gemma2": _GEMMA,
     "gemma3_text": _GEMMA,
-    "gpt_neox": Family("layers.{}.attention.dense", "layers.{}.mlp"),
-    "gpt2": Family("h.{}.attn.c_proj", "h.{}.mlp"),
+    # Whether its two blocks run in parallel or one after the other, both add to the same residual stream.
+    "gpt_neox": Family(
+        "layers.{}.attention.dense",
+        "layers.{}.mlp",
+        attention="layers.{}.attention",
+        values="layers.{}.attention.query_key_value",
+        values_layout="interleaved",
+        mlp_output="layers.{}.mlp",
+        stream_norms=("final_layer_norm",),
+    ),
+    "gpt2": Family(
+        "h.{}.attn.c_proj",
+        "h.{}.mlp",
+        attention="h.{}.attn",
+        values="h.{}.attn.c_attn",
+        values_layout="last columns",
+        mlp_output="h.{}.mlp",
+        stream_norms=("ln_f",),
+    ),
     "bert": _BERT,
     "roberta": _ROBERTA,
     "xlm-roberta": _ROBERTA,
-    "mpnet": Family("encoder.layer.{}.attention.attn.o", "encoder.layer.{}.intermediate", counts_positions=True),
-    "modernbert": Family("layers.{}.attn.Wo", "layers.{}.mlp"),
-    "distilbert": Family("transformer.layer.{}.attention.out_lin", "transformer.layer.{}.ffn"),
+    "mpnet": Family(
+        "encoder.layer.{}.attention.attn.o",
+        "encoder.layer.{}.intermediate",
+        counts_positions=True,
+        attention="encoder.layer.{}.attention.attn",
+        values="encoder.layer.{}.attention.attn.v",
+        mlp_output="encoder.layer.{}.output.dense",
+        stream_norms=("encoder.layer.{}.attention.LayerNorm", "encoder.layer.{}.output.LayerNorm"),
+    ),
+    "modernbert": Family(
+        "layers.{}.attn.Wo",
+        "layers.{}.mlp",
+        attention="layers.{}.attn",
+        values="layers.{}.attn.Wqkv",
+        values_layout="last columns",
+        mlp_output="layers.{}.mlp",
+        stream_norms=("final_norm",),
+    ),
+    "distilbert": Family(
+        "transformer.layer.{}.attention.out_lin",
+        "transformer.layer.{}.ffn",
+        attention="transformer.layer.{}.attention",
+        values="transformer.layer.{}.attention.v_lin",
+        mlp_output="transformer.layer.{}.ffn",
+        stream_norms=("transformer.layer.{}.sa_layer_norm", "transformer.layer.{}.output_layer_norm"),
+    ),
+}
+
+
+def _own(out: Tensor, shape: ModelShape) -> Tensor:
+    return out.unflatten(-1, (shape.kv_heads, shape.head_dim))
+
+
+VALUE_LAYOUTS: dict[str, Callable[[Tensor, ModelShape], Tensor]] = {
+    # ``[…, width]`` -> ``[…, kv_head, dim]``
+    "own": _own,
+    "last columns": lambda out, shape: _own(out[..., -shape.kv_heads * shape.head_dim :], shape),
+    "interleaved": lambda out, shape: out.unflatten(-1, (shape.heads, 3, shape.head_dim))[..., 2, :],
 }
 
 

@@ -47,13 +47,33 @@ class Pool:
             return tokens
         return tokens[torch.arange(len(tokens), device=tokens.device), self._rows].unsqueeze(1)
 
-    def __call__(self, tokens: Tensor) -> Tensor:
-        """``[doc, token, dim] -> [doc, dim]``, in float32; nothing of a padding token is in it."""
+    def select(self, tokens: Tensor) -> Tensor:
+        """The tokens that are pooled: ``[doc, 1, dim]`` where one stands for the document, otherwise all."""
+        return self.keep_row(tokens) if self.one_token else tokens
+
+    def __call__(self, tokens: Tensor, scale: Tensor | None = None) -> Tensor:
+        """``[doc, token, dim] -> [doc, dim]``, in float32 or wider; nothing of a padding token is in it.
+
+        Each of the selected tokens is first multiplied by its ``scale``, ``[doc, token]``.
+        """
+        import torch
+
         if self.one_token:
-            return self.keep_row(tokens).squeeze(1).float()
-        tokens = tokens.float()
-        if not self._padded:
+            row = widened(self.keep_row(tokens).squeeze(1))
+            return row if scale is None else row * scale
+        tokens = widened(tokens)
+        if self._padded:
+            # masked_fill, not a product with the mask: a padding token's value may be NaN, and NaN * 0 is NaN.
+            tokens = tokens.masked_fill(~self._mask.unsqueeze(2), 0.0)
+            scale = scale.masked_fill(~self._mask, 0.0) if scale is not None else None
+        elif scale is None:
             return tokens.mean(dim=1)
-        # masked_fill, not a product with the mask: a padding token's value may be NaN, and NaN * 0 is NaN.
-        total = tokens.masked_fill(~self._mask.unsqueeze(2), 0.0).sum(dim=1)
+        total = tokens.sum(dim=1) if scale is None else torch.bmm(scale.unsqueeze(1), tokens).squeeze(1)
         return total / self._mask.sum(dim=1, keepdim=True)
+
+
+def widened(tokens: Tensor) -> Tensor:
+    """In float32, unless it is wider."""
+    import torch
+
+    return tokens if tokens.dtype == torch.float64 else tokens.float()

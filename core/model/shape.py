@@ -38,6 +38,8 @@ class ModelShape:
 
     def width(self, stage: int) -> int:
         """Numbers in one document's row at ``stage``, all heads side by side."""
+        if stage == 4:
+            return self.heads * min(self.head_dim, self.hidden)  # a share lies in a space no wider than the embedding
         return self.heads * self.head_dim if stage == 1 else self.hidden
 
     def refuse_uneven(self, stage: int) -> None:

@@ -418,7 +418,7 @@ def test_what_stands_in_the_padding_is_never_seen(name: str, side: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_only_pooled_rows_are_kept(name: str, pooling: str) -> None:
     shape, rows = case_of(name).shape, extracted(name, pooling)
-    assert set(vars(rows)) == {"attention", "projected", "blocks", "output"}
+    assert set(vars(rows)) == {"attention", "projected", "blocks", "output", "shares"}
     widths = {1: [*rows.attention.values()], 2: [*rows.projected.values()], 3: [rows.output]}
     for stage, tensors in widths.items():
         for tensor in tensors:
