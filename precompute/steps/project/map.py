@@ -33,7 +33,7 @@ class MapQuality:
 
 
 @dataclass(frozen=True)
-class FittedMap:
+class StagedMap:
     """``coordinates[point, 2]``, points in order of document, then head; not turned yet."""
 
     coordinates: np.ndarray
@@ -51,7 +51,7 @@ class MapMaker:
 
     def make(
         self, stage: int, head: int, chosen: np.ndarray, path: Path, digest: str, on_progress: OnProgress
-    ) -> FittedMap:
+    ) -> StagedMap:
         """The map of one head, or of all together (0), with the documents of ``chosen`` fitted; kept at ``path``.
 
         What an earlier, interrupted start has kept there is not made again.
@@ -62,7 +62,7 @@ class MapMaker:
         write_table(path, _staged(made), digest)
         return made
 
-    def _fit(self, stage: int, head: int, chosen: np.ndarray, on_progress: OnProgress) -> FittedMap:
+    def _fit(self, stage: int, head: int, chosen: np.ndarray, on_progress: OnProgress) -> StagedMap:
         on_progress(0, "nearest neighbours")
         parts = [rows[np.isin(docs, chosen)] for docs, rows in self.rows(stage, head)]
         vectors = np.concatenate([part.reshape(-1, part.shape[-1]) for part in parts])
@@ -77,7 +77,7 @@ class MapMaker:
         places = fitted.coordinates
         if len(chosen) < self.docs:
             places = self._with_placed(stage, head, chosen, vectors, places, on_progress)
-        return FittedMap(places, MapQuality(fitted.kl, kept, perplexity, len(vectors)))
+        return StagedMap(places, MapQuality(fitted.kl, kept, perplexity, len(vectors)))
 
     def _with_placed(
         self,
@@ -128,14 +128,14 @@ class MapMaker:
         return self._vectors[stage]
 
 
-def _staged(made: FittedMap) -> pa.Table:
+def _staged(made: StagedMap) -> pa.Table:
     columns = {"x": made.coordinates[:, 0], "y": made.coordinates[:, 1]}
     for name, value in asdict(made.quality).items():
         columns[name] = np.full(len(made.coordinates), value)
     return pa.table(columns)
 
 
-def _unstaged(path: Path) -> FittedMap:
+def _unstaged(path: Path) -> StagedMap:
     table = pq.read_table(path, page_checksum_verification=True)
     places = np.stack([table["x"].to_numpy(), table["y"].to_numpy()], axis=1)
-    return FittedMap(places, MapQuality(**{name: table[name][0].as_py() for name in MapQuality.__dataclass_fields__}))
+    return StagedMap(places, MapQuality(**{name: table[name][0].as_py() for name in MapQuality.__dataclass_fields__}))

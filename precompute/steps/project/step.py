@@ -16,7 +16,7 @@ from precompute.job.progress import Progress
 from precompute.job.step import Plan, Rows, StepResult, StepRun, add, run_step
 from precompute.job.work import Work
 from precompute.steps.project.config import ProjectConfig
-from precompute.steps.project.map import FittedMap, MapMaker
+from precompute.steps.project.map import MapMaker, StagedMap
 from precompute.steps.project.write import write_map, write_preview
 
 
@@ -91,7 +91,7 @@ class _Projection:
             write_preview(self.step.run.preview_path, maps, self.labels, self.step.inputs)
         return len(chosen) * each
 
-    def _made(self, stage: int, head: int, chosen: np.ndarray) -> FittedMap:
+    def _made(self, stage: int, head: int, chosen: np.ndarray) -> StagedMap:
         place = f"stage {stage}" + (f", head {head}" if head else "")
         path = self.step.staging / f"stage={stage}-head={head}.parquet"
 
@@ -102,7 +102,7 @@ class _Projection:
         self.done += 1
         return made
 
-    def _turned(self, stage: int, head: int, made: FittedMap, before: np.ndarray | None) -> np.ndarray:
+    def _turned(self, stage: int, head: int, made: StagedMap, before: np.ndarray | None) -> np.ndarray:
         turned = turn_onto(made.coordinates, made.coordinates if before is None else before)
         add(
             self.judged,
