@@ -158,7 +158,7 @@ def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
 def _compared(values: np.ndarray, null: np.ndarray, difference: Interval | None, best: BestOfHalf | None) -> Comparison:
     p = two_sided(values, null)
     ordered = np.sort(null, axis=None)
-    left, right = (np.searchsorted(ordered, values, side=side) for side in ("left", "right"))  # type: ignore[call-overload]
+    left, right = (np.searchsorted(ordered, values, side=side) for side in ("left", "right"))
     percentile = (left + right) / 2 / len(ordered)
     return Comparison(values, null, percentile, p, benjamini_hochberg(p), difference, best)
 

@@ -15,7 +15,7 @@ from core.analysis.null import random_orders
 from core.analysis.similarity import unit
 from core.retrieval.head_index import HeadIndex, largest_in_rows
 from core.retrieval.judge import Judge
-from core.retrieval.metrics import METRICS, Answers, measured
+from core.retrieval.metrics import METRICS, Relevance, measured
 from core.retrieval.pruning import backward, halves, mask
 from core.retrieval.tasks import Posed, ask
 
@@ -60,7 +60,7 @@ def rivals(
     dim = index.vectors.shape[2]
     choose, held_out = halves(len(queries), seed)
     asked = posed.some(held_out)
-    answers = Answers.of(asked.relevant, topics)
+    answers = Relevance.of(asked.relevant, topics)
 
     def verdict(columns: np.ndarray | slice) -> np.ndarray:
         return _verdict(queries[held_out][:, columns], docs[:, columns], asked.own, answers, metric, places)
@@ -95,11 +95,12 @@ def _rival(name: str, own: np.ndarray, other: np.ndarray) -> Rival:
     difference = own - other
     error = difference.std(ddof=1) / len(difference) ** 0.5 if len(difference) > 1 else 0.0
     p = 1.0 if error == 0 else float(2 * ndtr(-abs(difference.mean()) / error))
-    return Rival(name, *(Interval(both.value[at], both.low[at], both.high[at]) for at in range(2)), p)
+    reached, ahead = (Interval(both.value[at], both.low[at], both.high[at]) for at in range(2))
+    return Rival(name, reached, ahead, p)
 
 
 def _verdict(
-    queries: np.ndarray, docs: np.ndarray, own: np.ndarray, answers: Answers, metric: str, places: int
+    queries: np.ndarray, docs: np.ndarray, own: np.ndarray, answers: Relevance, metric: str, places: int
 ) -> np.ndarray:
     """``[query]``: the metric of ranking by cosine."""
     scores = unit(queries) @ unit(docs).T

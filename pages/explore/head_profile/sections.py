@@ -134,13 +134,17 @@ def looks(shown: HeadView) -> None:
         st.page_link("pages/understand/attention/page.py", label="Look closer", query_params={**kept, **layer})
 
 
+_OTHER = ("topic", "against_slices")
+"""Fields of RoleEvidence that are no numbers."""
+
+
 def evidence(row: Row, name: str | None) -> str:
     """What decided one role; where none holds, or the rule is not known here, what the analysis wrote."""
     if name not in RULES:
         return str(row.get("because") or "")
-    numbers = {field.name: row.get(field.name) for field in fields(RoleEvidence) if field.name != "topic"}
+    numbers = {field.name: row.get(field.name) for field in fields(RoleEvidence) if field.name not in _OTHER}
     known = {key: float("nan") if value is None else float(value) for key, value in numbers.items()}
-    return RULES[name].because(RoleEvidence(topic=row.get("topic"), **known))
+    return RULES[name].because(RoleEvidence(topic=row.get("topic"), **known))  # type: ignore[arg-type]
 
 
 def figures(shown: HeadView) -> None:

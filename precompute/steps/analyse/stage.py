@@ -76,7 +76,7 @@ class SliceSums:
     """``[doc, method]`` of labelled documents: the full embedding, the heads, the poolings."""
     own: list[np.ndarray] = field(default_factory=list)
     """``[doc, 1 + head]`` of labelled documents."""
-    similarity: np.ndarray | float = 0.0
+    similarity: np.ndarray = field(default_factory=lambda: np.zeros(()))
     """``[1 + head, topic]``: sums over all documents."""
 
 
