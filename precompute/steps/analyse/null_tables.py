@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from precompute.steps.analyse.stage import StageInputs
 
 PROBE, GROUPS = "probe", "groups"
+UNTRAINED_SLICINGS = 50
 LEAST_LABELLED = 20
 """Documents: with fewer, heads and slices cannot be compared."""
 
@@ -107,7 +108,7 @@ def _untrained(inputs: StageInputs, vectors: np.ndarray) -> Rows:
     count, mean = len(untrained), untrained.mean(axis=0)
     sample = _sample(inputs, untrained, inputs.labels[inputs.compared[:count]], topics, mean)
     if sample is not None:
-        for measure, found in compare_with_slices(sample, seed=inputs.seed).items():
+        for measure, found in compare_with_slices(sample, UNTRAINED_SLICINGS, inputs.seed).items():
             _add_untrained(rows, inputs.stage, measure, count, found.values, found.adjusted, found.spread_p)
     ours, theirs = (
         separability(vectors[:count], inputs.shape.heads, inputs.seed),

@@ -18,8 +18,8 @@ from core.runs.manifest import Manifest
 from core.runs.run import Run
 from precompute.job.topic_vectors import TopicModel
 
-DOCUMENTS = 400
-"""At most: a few hundred tell separable from not."""
+DOCUMENTS = 200
+"""At most: they tell separable from not, and a second model's pass stays short."""
 _MOST_PARAMETERS_ON_CPU = 1_000_000_000
 """Beyond, a pass over the sample takes longer than everything else that 'analyse' does."""
 
