@@ -15,6 +15,8 @@ class StepFacts:
     """In a word or two: the run "has no … yet"."""
     tables: tuple[str, ...] = ()
     """Its tables of core.runs.schema.ANALYSIS."""
+    newer: tuple[str, ...] = ()
+    """Those of its tables that runs of older versions do not have."""
     files: tuple[str, ...] = ()
     """Its other files: their paths in the run, or how these begin."""
     needs: tuple[str, ...] = ("embed",)
@@ -49,6 +51,7 @@ STEPS: dict[str, StepFacts] = {
             "null_summary",
             "untrained",
         ),
+        newer=("topic_match_differences", "example_match", "examples", "null", "null_summary", "untrained"),
         files=("topics.parquet", "similarity/", "analysis/original_topics.parquet"),
         all_vectors=True,
         from_labels=True,
@@ -66,6 +69,7 @@ STEPS: dict[str, StepFacts] = {
             "weights",
             "head_weights",
         ),
+        newer=("pruning_rivals", "way_differences"),
         files=("retrieval/",),
         all_vectors=True,
         from_labels=True,

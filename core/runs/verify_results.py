@@ -95,7 +95,10 @@ def _figures(run: Run, manifest: Manifest) -> Iterator[Check]:
             yield "analyse", run.similarity_path(stage), partial(_similarity, run, manifest, stage, topics)
     for maker, facts in STEPS.items():
         for name in facts.tables:
-            yield maker, run.analysis_path(name), partial(read_analysis, run, name)
+            path = run.analysis_path(name)
+            if name in facts.newer and not run.has(path) and f"analysis/{path.name}" not in manifest.files:
+                continue  # the run is of an older version
+            yield maker, path, partial(read_analysis, run, name)
 
 
 def _queries(run: Run, manifest: Manifest) -> Iterator[Check]:

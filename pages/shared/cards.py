@@ -11,9 +11,8 @@ from pages.shared.text import safe, shortened
 from pages.shared.theme import CSS
 
 _STYLE = (
-    f"<style>{CSS}</style>"
+    f"<style>{CSS}"
     + """
-<style>
 .hs-cards { display: flex; flex-direction: column; gap: .5rem; }
 .hs-card { border: 1px solid color-mix(in srgb, currentColor 16%, transparent); border-radius: .5rem;
   padding: .55rem .8rem; overflow-wrap: anywhere; }

@@ -68,11 +68,8 @@ def card_titles(app: AppTest) -> list[list[str]]:
 def test_overview_shows_the_run_and_real_neighbours(open_app: Callable[..., AppTest], demo_cache: Path) -> None:
     app = open_app(demo_cache)
     assert not app.exception
-    values = {metric.label: metric.value for metric in app.metric}
-    assert values["Heads"] == "12"
-    assert values["Hidden size"] == "384"
-    assert values["Documents"] == "325"
-    assert values["Pooling"] == "mean"
+    facts = "6 layers, 12 heads of width 32, hidden size 384, mean pooling · 325 documents"
+    assert facts in said(app)
     in_head, in_full = card_titles(app)
     short = lambda titles: [title[:40] for title in titles]  # noqa: E731
     assert short(in_head) == short(nearest_titles(demo_cache, "demo", 1, 1, 0))

@@ -45,7 +45,7 @@ def write_planted(cache: Path, name: str, topics: tuple[str, ...] = TOPICS, labe
     def vectors(stage: int, first: int, count: int) -> np.ndarray:
         rows = np.random.default_rng([stage, 77]).normal(size=(120, 4, 8)) + np.arange(4)[:, None] * 0.3
         for doc in range(2, 120, len(topics)):
-            rows[doc, FOLLOWER - 1] = 3 * planted[stage][topics[2]].reshape(4, 8)[FOLLOWER - 1]
+            rows[doc, FOLLOWER - 1] = planted[stage][topics[2]].reshape(4, 8)[FOLLOWER - 1]
         return rows.reshape(120, 32)[first : first + count]
 
     run = write_run(cache, name, SHAPE, vectors, labels if labelled else [None] * 120, part_size=50)
@@ -100,9 +100,13 @@ def card_titles(app: AppTest) -> list[list[str]]:
     return [[unescape(title) for title in re.findall(r'hs-title">(.*?)</span>', body)] for body in bodies]
 
 
+def charts(app: AppTest) -> list[dict[str, Any]]:
+    return [json.loads(element.proto.spec) for element in app.get("plotly_chart")]
+
+
 def chart(app: AppTest) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(app.get("plotly_chart")[0].proto.spec)
-    return found
+    """The topics that the head follows and avoids."""
+    return next(found for found in charts(app) if any(trace.get("name") == "follows" for trace in found["data"]))
 
 
 def rows(run: Run, table: str, **wanted: Any) -> list[dict[str, Any]]:
@@ -129,24 +133,41 @@ def test_the_first_head_with_its_figures(open_page: Callable[..., AppTest], plan
         "Alignment": row["alignment"],
         "Sparsity": row["sparsity"],
         "Topic match, top 1": match["rate"],
+        "By examples, top 1": rows(planted, "example_match", stage=1, head=1)[0]["rate"],
         "Probe recall": probe["value"],
         "Activation": row["activation"],
         "Its variation": row["activation_variation"],
     }
     assert metrics(app) == {name: f"{value:.2f}".replace("-", "−") for name, value in values.items()}
-    random = rows(planted, "control", stage=1, measure="selectivity, median of slices (range)")[0]["random"]
+    null = {found["measure"]: found for found in rows(planted, "null_summary", stage=1)}
+    verdict = {found["measure"]: found["verdict"] for found in rows(planted, "null", stage=1, head=1)}
     heads = [row for row in rows(planted, "profiles", stage=1, slicing="heads") if row["head"]]
     strengths = [other["activation"] for other in heads]
     for baseline in (
         f"all heads {min(strengths):.2f} to {max(strengths):.2f}",
-        f"random slices {random:.2f}",
-        f"random slices ≤ {row['alignment_of_random']:.2f}",
+        *(
+            f"random slices {null[name]['slices_low']:.2f} to {null[name]['slices_high']:.2f}: {verdict[name]}"
+            for name in ("names", "examples", "selectivity", "alignment", "mean")
+        ),
         "normal 0.14",
         "chance 0.25",  # of four heads
         f"chance {match['chance']:.2f}, full",
     ):
         assert baseline.replace("-", "−") in said(app)
     assert f"{row['mean_low']:.2f} to {row['mean_high']:.2f}".replace("-", "−") in said(app)
+
+
+def test_the_head_is_a_dot_on_the_band_of_random_slices(open_page: Callable[..., AppTest], planted: Run) -> None:
+    app = open_page(planted.cache, head=str(FOLLOWER), stage="2")
+    assert f"Head {FOLLOWER} lies **above random slices** in" in said(app)
+    band = next(found for found in charts(app) if found["data"][0].get("name") == "all random slices")
+    dots = [
+        (stage_and_head[0], trace["marker"]["size"][at])
+        for trace in band["data"]
+        for at, stage_and_head in enumerate(trace.get("customdata", []))
+    ]
+    assert sorted(head for head, _ in dots) == sorted([1, 2, 3, 4] * 3)  # every head at every stage
+    assert {head for head, size in dots if size == 13} == {FOLLOWER}
 
 
 def test_the_planted_head_its_rule_its_topic_and_its_documents(open_page: Callable[..., AppTest], planted: Run) -> None:

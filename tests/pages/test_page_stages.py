@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -38,17 +39,30 @@ def test_the_stages_page_shows_this_run_s_probe(open_page: Callable[..., AppTest
     app = open_page(analysed_cache)
     assert not app.exception
     assert [heading.value for heading in app.subheader] == [
-        "Can a head be told from its vector?",
-        "Which heads are taken for each other?",
-        "Which heads say the same?",
+        "Do heads differ more than random slices?",
+        "Are heads distinguishable?",
+        "Which heads does the probe confuse?",
+        "Most redundant heads",
         "How one document's heads move",
     ]
-    probe = read_analysis(Run(analysed_cache, "demo"), "probe").to_pylist()
-    row = next(
-        row for row in probe if (row["stage"], row["slicing"], row["split"], row["head"]) == (1, "heads", "document", 0)
-    )
-    assert f"probe by document {row['value']:.3f} ({row['low']:.3f}–{row['high']:.3f})" in said(app)
+    summary = read_analysis(Run(analysed_cache, "demo"), "null_summary").to_pylist()
+    row = next(row for row in summary if (row["stage"], row["measure"]) == (1, "probe"))
+    assert f"stage 1: {row['heads']:.3f}, random slices {row['slices']:.3f}" in said(app)
+    assert "Heads specialise at stage 1" in said(app)
     assert "No heads share a key/value head" in said(app)
+
+
+def test_the_measure_that_heads_are_compared_by_is_in_the_address(
+    open_page: Callable[..., AppTest], analysed_cache: Path
+) -> None:
+    app = open_page(analysed_cache)
+    app.selectbox(key="measure").select("examples")
+    app.run()
+    assert not app.exception
+    assert dict(app.query_params)["measure"] == "examples"
+    bands = [json.loads(element.proto.spec) for element in app.get("plotly_chart")]
+    titles = [band["layout"].get("yaxis", {}).get("title", {}).get("text") for band in bands]
+    assert "topic match by examples" in titles
 
 
 def test_another_split_and_stage_are_shown(open_page: Callable[..., AppTest], analysed_cache: Path) -> None:
@@ -95,7 +109,9 @@ def test_the_overview_has_the_study_beside_the_run(open_page: Callable[..., AppT
     row = next(row for row in match if (row["stage"], row["method"], row["within"]) == (3, "full", 1))
     assert f"<td>{row['rate']:.1%}<span>{row['low']:.1%}–{row['high']:.1%}</span></td>" in page
     titles = [expander.label for expander in app.expander]
-    assert any("Where to extract" in title for title in titles)
+    assert "Head 11" not in page
+    assert "head 11 finds the labelled topic more often and heads 2 and 10 find it less often" in page
+    assert "extract at stage 1 (attention)" in page
     assert any("Roles of heads" in title for title in titles)
 
 

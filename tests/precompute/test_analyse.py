@@ -53,7 +53,7 @@ def vectors(stage: int, first: int, count: int) -> np.ndarray:
     rows = chance.normal(size=(120, 4, 8)) + np.arange(4)[:, None] * 0.3
     for doc in range(120):
         if LABELS[doc] == FOLLOWED:
-            rows[doc, FOLLOWER - 1] = 3 * PLANTED[stage][FOLLOWED].reshape(4, 8)[FOLLOWER - 1]
+            rows[doc, FOLLOWER - 1] = PLANTED[stage][FOLLOWED].reshape(4, 8)[FOLLOWER - 1]
     return rows.reshape(120, 32)[first : first + count]
 
 

@@ -388,7 +388,7 @@ def test_when_none_is_left_the_sentence_says_what_removed_them() -> None:
         "Fix the bad records or lower --min-chars."
     )
     said = mistake(Corpus(texts("a", "b"), filters=Filters(min_chars=50, sample=1)))
-    assert said == "No document is left of corpus.jsonl: 2 read, 2 shorter than 50 characters. Loosen --min-chars."
+    assert said == "No document is left of corpus.jsonl: 2 read, 2 shorter than 50 characters. Lower --min-chars."
 
 
 # Samples

@@ -627,7 +627,7 @@ def test_parts_without_a_manifest_are_not_mixed_with_new_ones(
 
 KILLED_WHILE_WIDENING = """
 import os, signal, sys
-from core.runs import widening as widen
+from core.runs import run as widen
 write, written = widen.write_part, []
 
 def write_or_die(path, *rest):

@@ -120,7 +120,7 @@ def test_a_stage_that_is_there_is_not_judged_again(
 def test_the_report_tells_what_was_found(run: Run, command: Callable[..., Any]) -> None:
     said = command("report", "demo", "--cache", str(run.cache))
     (pruned,) = rows(run, "pruned", stage=STAGE, task="queries")
-    assert "Query set (20 queries; ndcg among the first 10)" in said.out
+    assert "Query set (20 queries; nDCG@10)" in said.out
     assert f"{pruned['heads']} of 12 heads: {pruned['value']:.3f} against {pruned['all']:.3f} with all" in said.out
     figures = json.loads(command("report", "demo", "--cache", str(run.cache), "--json").out)
     assert figures["retrieval"]["3"]["queries"]["pruned"][0]["heads"] == pruned["heads"]
@@ -148,4 +148,4 @@ def test_bad_queries_are_told_in_a_sentence(
 def test_a_run_without_labels_needs_queries(planted_cache: Path, command: Callable[..., Any]) -> None:
     said = command("retrieve", "planted", "--cache", str(planted_cache))
     assert said.status == 2
-    assert "has no labels that heads could be judged by. Give a query set with --queries" in said.err
+    assert "has no labels to evaluate heads with. Give a query set with --queries" in said.err

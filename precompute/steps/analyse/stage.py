@@ -62,7 +62,8 @@ class CorpusSums:
     """``[topic]``: how many they are."""
 
     def examples(self, heads: int) -> Examples:
-        return Examples(self.topics.reshape(len(self.topics), heads, -1).astype(np.float32), self.documents)
+        width = len(self.mean)
+        return Examples(self.topics.reshape(-1, heads, width // heads).astype(np.float32), self.documents)
 
 
 @dataclass
@@ -276,9 +277,9 @@ def _example_hits(
 ) -> np.ndarray:
     """``[doc, 1 + head]`` of the documents whose topic has enough examples: whether it is the nearest one."""
     chosen = np.flatnonzero((labels >= 0) & np.append(by_head.usable, False)[labels])
-    rows, mine = centred[chosen], labels[chosen]
-    full = as_one.similarity(rows.reshape(len(rows), 1, -1), mine)
-    each = by_head.similarity(rows.reshape(len(rows), heads, -1), mine)
+    rows, mine, width = centred[chosen], labels[chosen], centred.shape[1]
+    full = as_one.similarity(rows.reshape(len(rows), 1, width), mine)
+    each = by_head.similarity(rows.reshape(len(rows), heads, width // heads), mine)
     return nearest_is_own(np.concatenate([full, each], axis=1), mine)
 
 

@@ -77,7 +77,7 @@ def _analyse(
         write_table(made.path, made.table, made.digest)
     labels = labels_of(names, topics)
     compared = choose_documents(labels, config.seed)
-    step.meter.say("embedding a sample with random weights")
+    step.meter.at(0, "embedding a sample with random weights")
     twin = untrained_twin(run, step.manifest, compared, topics, config.model, config.seed)
     step.meter.restart()
     vectors = read_topics(run).vectors

@@ -11,14 +11,13 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from core.analysis.agreement import all_compared
-from core.analysis.topics import AUTO, choose_topics, merged
+from core.analysis.topics import AUTO, LABELS, choose_topics, merged
 from core.errors import Mistake, listed
 from core.runs.labels import COLUMN, LABEL_SOURCES
 from core.runs.manifest import Manifest
 from core.runs.parts import write_table
 from core.runs.results import all_labels, kept_labels
 from core.runs.run import Run, open_run
-from core.runs.schema import LABELS
 from core.runs.steps import made_from_labels
 from precompute.job.documents import has_labels, relabel
 from precompute.job.fingerprint import fingerprint

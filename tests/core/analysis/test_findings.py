@@ -172,8 +172,8 @@ def test_heads_beyond_random_slices_are_named_with_their_figures() -> None:
     tables = tables_of(null=rows, null_summary=[summary(slices_most=0.406)], topic_match=match)
     found = the_one(tables, "heads")
     assert found.sentence == (
-        "At stage 1, compared with random slices, head 11 finds the labelled topic more often and heads 2, 10 find it "
-        "less often."
+        "At stage 1, compared with random slices, head 11 finds the labelled topic more often and heads 2 and 10 find "
+        "it less often."
     )
     for figure in (
         "head 11 59.1%",
@@ -310,7 +310,7 @@ def test_poolings_of_all_stages_are_one_finding() -> None:
 def test_roles_are_told_with_their_heads_the_most_frequent_first() -> None:
     rows = [profile(0), profile(1, "general"), profile(2, "selective"), profile(3, "general"), profile(4)]
     found = the_one(tables_of(profiles=rows), "roles")
-    assert found.sentence.startswith("Roles at stage 1: general heads 1, 3; ")
+    assert found.sentence.startswith("Roles at stage 1: general heads 1 and 3; ")
     assert "selective head 2" in found.sentence
     assert "no clear role head 4" in found.sentence
     assert "head 2: selective: mean 0.30" in found.evidence  # the example is the selective one

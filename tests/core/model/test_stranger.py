@@ -110,7 +110,7 @@ def test_a_run_cannot_name_a_folder(
     }[how]
     where = Whereabouts(models_dir=tmp_path / "models", fetch=fetch)
     revision = locate(str(tmp_path / "cache" / "evil"), tmp_path).revision
-    sentence = refused(lambda: run_model(named(run.manifest(), name, revision), where))
+    sentence = refused(lambda: run_model(named(run.manifest(), name, revision).model, where))
     assert loaded == []
     assert name in sentence
     if not fetch and how != "like a hub's":
@@ -121,8 +121,8 @@ def test_a_folder_of_the_operator_s_is_used_and_one_of_the_command_line(
     run: Run, tiny_model: Path, loaded: list[Path]
 ) -> None:
     manifest = named(run.manifest(), "tiny", locate(str(tiny_model), tiny_model.parent).revision)
-    run_model(manifest, Whereabouts(models_dir=tiny_model.parent, fetch=False))
-    run_model(manifest, Whereabouts(model=str(tiny_model)))
+    run_model(manifest.model, Whereabouts(models_dir=tiny_model.parent, fetch=False))
+    run_model(manifest.model, Whereabouts(model=str(tiny_model)))
     assert loaded == [tiny_model.parent / "tiny", tiny_model]
 
 

@@ -141,7 +141,7 @@ def test_where_nothing_can_be_embedded_it_is_not_the_documents(
     config = replace(config, source=str(write_corpus(poison)), max_failures=9)
     assert sentence(config).startswith("No document of a part of 3 could be embedded. ValueError: a byte")
     alone = replace(config, run="alone", source=str(write_corpus(poison[:1], "one.jsonl")))
-    assert sentence(alone).startswith("No document could be embedded, the first: number 1, 'd1' (ValueError: a byte")
+    assert sentence(alone).startswith("No document could be embedded. The first: number 1, 'd1' (ValueError: a byte")
 
 
 # Halving, by itself

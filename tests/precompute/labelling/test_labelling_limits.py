@@ -124,10 +124,10 @@ def test_addresses_have_one_spelling_and_no_passwords() -> None:
     [
         ({"topics": ("one",)}, "at least two topics"),
         ({"model": " "}, "--label-model"),
-        ({"concurrency": 0}, "--concurrency 0"),
-        ({"excerpt_tokens": 10}, "--excerpt-tokens 10"),
-        ({"max_cost": -1.0}, "--max-cost -1"),
-        ({"max_cost": float("nan")}, "--max-cost nan"),
+        ({"concurrency": 0}, "--concurrency must be at least 1, not 0"),
+        ({"excerpt_tokens": 10}, "--excerpt-tokens must be at least 50, not 10"),
+        ({"max_cost": -1.0}, "--max-cost must be at least 0, not -1"),
+        ({"max_cost": float("nan")}, "--max-cost must be at least 0, not nan"),
         ({"base_url": "nowhere"}, "--base-url"),
     ],
 )
