@@ -102,7 +102,6 @@ def analyse_stage(run: Run, inputs: StageInputs, on_progress: OnProgress) -> dic
     vectors = StageVectors(run, inputs.stage)
     corpus = _corpus_sums(run, vectors, inputs, on_progress)
     sums = _collect(run, vectors, inputs, corpus, on_progress)
-    on_progress(0.3, "heads against random slices")
     compared = null_tables.compare(
         inputs, sums.compared, corpus.mean, lambda share: on_progress(0.3 + 0.2 * share, "heads against random slices")
     )

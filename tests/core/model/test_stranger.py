@@ -75,7 +75,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The folders that a model was loaded from."""
     found: list[Path] = []
 
-    def load(config: EmbedderConfig, files: Any) -> Any:
+    def load(config: EmbedderConfig, files: Any, untrained: Any = None) -> Any:
         found.append(files.folder)
         return files
 
