@@ -11,14 +11,13 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from core.analysis.agreement import all_compared
-from core.analysis.topics import AUTO, choose_topics, merged
+from core.analysis.topics import AUTO, LABELS, choose_topics
 from core.errors import Mistake, listed
 from core.runs.labels import COLUMN, LABEL_SOURCES
 from core.runs.manifest import Manifest
 from core.runs.parts import write_table
 from core.runs.results import all_labels, kept_labels
 from core.runs.run import Run, open_run
-from core.runs.schema import LABELS
 from core.runs.steps import made_from_labels
 from precompute.job.documents import has_labels, relabel
 from precompute.job.fingerprint import fingerprint
@@ -90,9 +89,7 @@ def _default(manifest: Manifest) -> str | None:
 
 def _topics(config: LabelConfig, target: Run, source: LabelSource) -> tuple[str, ...]:
     if source.chooses:
-        if config.topics == AUTO:
-            return merged()
-        own = own_labels(target)["topic"].to_pylist() if config.topics == LABELS else ()
+        own = own_labels(target)["topic"].to_pylist() if config.topics in (AUTO, LABELS) else ()
         return choose_topics(config.topics, own)
     return choose_topics(config.topics, ()) if source.checks and config.topics not in (AUTO, LABELS) else ()
 
