@@ -277,8 +277,8 @@ def _example_hits(
     """``[doc, 1 + head]`` of the documents whose topic has enough examples: whether it is the nearest one."""
     chosen = np.flatnonzero((labels >= 0) & np.append(by_head.usable, False)[labels])
     rows, mine = centred[chosen], labels[chosen]
-    full = as_one.similarity(rows.reshape(len(rows), 1, -1), mine)
-    each = by_head.similarity(rows.reshape(len(rows), heads, -1), mine)
+    full = as_one.similarity(rows[:, None], mine)
+    each = by_head.similarity(rows.reshape(len(rows), heads, centred.shape[1] // heads), mine)
     return nearest_is_own(np.concatenate([full, each], axis=1), mine)
 
 
