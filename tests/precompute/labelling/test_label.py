@@ -132,6 +132,20 @@ def test_a_corpus_without_topics_goes_on_unlabelled(tmp_path: Path) -> None:
     assert problems(bare) == ()
 
 
+def test_labels_stay_where_the_corpus_or_a_file_has_none_to_put_in_their_place(tmp_path: Path) -> None:
+    bare = write_run(tmp_path, "bare", SHAPE, vectors, [None] * DOCS)
+    labelled(bare, "file", file=write_labels(tmp_path / "some.csv", [("d0", "rivers"), ("d1", "poems")]))
+    kept = topics_of(bare)
+    assert kept[:3] == ["rivers", "poems", None]
+    with pytest.raises(Mistake, match=f"for 40 of 40 documents: {NO_TOPIC}"):
+        labelled(bare, "column")
+    with pytest.raises(Mistake, match=r"for 39 of 40 documents: its id is not in none\.csv"):
+        labelled(bare, "file", file=write_labels(tmp_path / "none.csv", [("d0", "")]))
+    assert topics_of(bare) == kept
+    assert kept_labels(bare, "file").labelled == 2
+    assert bare.manifest().steps["label"].options["source"] == "file"
+
+
 def test_two_sources_are_kept_the_last_is_active_and_column_comes_back(planted: Run, topics_file: Path) -> None:
     extra = planted.documents().drop_columns(["topic", "label_source", "label_score"])
     metadata = pq.read_schema(planted.documents_path).metadata[DIGEST]
