@@ -75,7 +75,7 @@ def _few_topics(tables: Tables) -> Iterator[Caution]:
     trivial = [row["within"] for row in rows if by_construction(row)]
     if trivial:
         topics = _topics(rows)
-        nearest = " and ".join(str(within) for within in trivial)
+        nearest = joined(trivial)
         yield Caution(
             f"The run has {topics} topics, so the labelled topic is always among the nearest {nearest}: these shares "
             "cannot be compared with the study's, which chose among 25. Compare the nearest topic alone.",
@@ -140,6 +140,10 @@ def _constant_sources(compared: Iterable[Compared]) -> Iterator[Caution]:
 
 def named_stages(stages: Sequence[int]) -> str:
     """``stage 1``, ``stages 2 and 3``."""
-    numbers = [str(stage) for stage in stages]
-    joined = numbers[0] if len(numbers) == 1 else f"{', '.join(numbers[:-1])} and {numbers[-1]}"
-    return f"{'stage' if len(numbers) == 1 else 'stages'} {joined}"
+    return f"{'stage' if len(stages) == 1 else 'stages'} {joined(stages)}"
+
+
+def joined(numbers: Sequence[int]) -> str:
+    """``1, 2 and 3``."""
+    words = [str(number) for number in numbers]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.analysis.cautions import TOPIC_MATCH, Caution, cautions, named_stages, ruled_out
+from core.analysis.cautions import TOPIC_MATCH, Caution, cautions, joined, named_stages, ruled_out
 from core.analysis.null import ABOVE, BELOW, LEVEL, benjamini_hochberg
 from core.analysis.report import TopicMerges, mean_redundancy, most_redundant
 from core.analysis.similarity import POOLINGS
@@ -380,5 +380,4 @@ def _range(row: Row) -> str:
 
 
 def _heads(rows: list[Row]) -> str:
-    numbers = ", ".join(str(row["head"]) for row in rows)
-    return f"{'head' if len(rows) == 1 else 'heads'} {numbers}"
+    return f"{'head' if len(rows) == 1 else 'heads'} {joined([row['head'] for row in rows])}"

@@ -340,7 +340,7 @@ def test_labels_that_the_embedding_made_are_called_circular_beside_topic_match(
 def test_a_source_that_gives_one_topic_to_everything_has_no_kappa(
     open_page: Callable[..., AppTest], tmp_path: Path
 ) -> None:
-    run = write_run(tmp_path, "two", SHAPE, vectors, LABELS)
+    write_run(tmp_path, "two", SHAPE, vectors, LABELS)
     path = tmp_path / "constant.csv"
     path.write_text("id,topic\n" + "".join(f"d{doc},{TOPICS[0]}\n" for doc in range(len(LABELS))), encoding="utf-8")
     model = PlantedTopics(SHAPE, PLANTED)
