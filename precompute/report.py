@@ -8,7 +8,7 @@ from pathlib import Path
 
 from core.analysis import study
 from core.analysis.agreement import Compared, all_compared
-from core.analysis.cautions import Caution, cautions
+from core.analysis.cautions import Caution
 from core.analysis.findings import Finding, findings
 from core.analysis.head_measures import TITLES
 from core.analysis.null import ABOVE, BELOW
@@ -17,7 +17,7 @@ from core.analysis.report import TopicMerges, as_json, topic_merges
 from core.analysis.topic_match import WITHIN, by_construction
 from core.analysis.topics import merged_into
 from core.model.stages import HEADS, RANDOM, STAGES
-from core.retrieval.cautions import retrieval_cautions
+from core.retrieval.cautions import all_cautions
 from core.retrieval.findings import retrieval_json, retrieval_lines, voting_findings
 from core.runs.describe import brings_stages, left_out, sampled, stage_names, stored
 from core.runs.labels import CIRCULAR_NOTE
@@ -35,8 +35,7 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
     stage = tables.manifest.stages[-1]
     merges = topic_merges(read_topics(run, original=True).vectors[stage], stage, threshold)
     compared, retrieval = all_compared(all_labels(run)), read_retrieval(run)
-    given = cautions(tables, compared)
-    given += retrieval_cautions(retrieval.get("retrieval", ()), given)
+    given = all_cautions(tables, retrieval.get("retrieval", ()), compared)
     said = [*findings(tables, merges, given), *voting_findings(retrieval, given)]
     if for_machines:
         found = {

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from core.analysis.cautions import CEILING, Caution, named_stages, ruled_out
+from core.analysis.agreement import Compared
+from core.analysis.cautions import CEILING, Caution, cautions, named_stages, ruled_out
 from core.retrieval.findings import metric_name
 from core.retrieval.tasks import QUERY_SET, TASKS, TOPIC_MATCH
-from core.runs.tables import Row
+from core.runs.tables import Row, Tables
+
+
+def all_cautions(tables: Tables, retrieval: Sequence[Row], compared: Iterable[Compared] = ()) -> list[Caution]:
+    """Of labels, topic match and sources of labels, then of the rows of the table ``retrieval``."""
+    given = cautions(tables, compared)
+    return given + retrieval_cautions(retrieval, given)
 
 
 def retrieval_cautions(rows: Sequence[Row], given: Sequence[Caution] = ()) -> list[Caution]:

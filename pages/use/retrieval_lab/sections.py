@@ -9,8 +9,8 @@ import pyarrow as pa
 import streamlit as st
 
 from core.analysis.bootstrap import Interval, ratios
-from core.analysis.cautions import Caution, cautions
-from core.retrieval.cautions import retrieval_cautions
+from core.analysis.cautions import Caution
+from core.retrieval.cautions import all_cautions, retrieval_cautions
 from core.retrieval.findings import pruned_sentence, weights_sentence
 from core.retrieval.metrics import METRICS
 from core.retrieval.tasks import TASKS, TOPIC_MATCH
@@ -253,8 +253,8 @@ def pruning_section(shown: LabView) -> None:
 
 def _cautions(shown: LabView) -> list[Caution]:
     """What neither the labels nor the queries of this task can show."""
-    found = cautions(tables(shown.state)) if shown.state.analysed else []
-    return found + retrieval_cautions(rows(shown.state, "retrieval", task=shown.task), found)
+    ranked_by = rows(shown.state, "retrieval", task=shown.task)
+    return all_cautions(tables(shown.state), ranked_by) if shown.state.analysed else retrieval_cautions(ranked_by)
 
 
 @shows_mistakes
