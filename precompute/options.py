@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core.analysis.topics import AUTO, TOPIC_LISTS
+from core.analysis.topics import AUTO, LABELS, TOPIC_LISTS
 from core.errors import Mistake, listed
 from core.remote.mirror import cache_at, default_cache
 from core.runs.manifest import Manifest
-from core.runs.schema import LABELS
 from core.settings import setting
 from precompute.job.progress import PROGRESS, Progress
 from precompute.job.topic_vectors import TopicModel

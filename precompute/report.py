@@ -8,14 +8,16 @@ from pathlib import Path
 
 from core.analysis import study
 from core.analysis.agreement import Compared, all_compared
+from core.analysis.cautions import Caution
 from core.analysis.findings import Finding, findings
 from core.analysis.head_measures import TITLES
 from core.analysis.null import ABOVE, BELOW
 from core.analysis.probe import BY_DOCUMENT, BY_SAMPLE, LEAST_DOCS
 from core.analysis.report import TopicMerges, as_json, topic_merges
-from core.analysis.topic_match import WITHIN
+from core.analysis.topic_match import WITHIN, by_construction
 from core.analysis.topics import merged_into
 from core.model.stages import HEADS, RANDOM, STAGES
+from core.retrieval.cautions import all_cautions
 from core.retrieval.findings import retrieval_json, retrieval_lines, voting_findings
 from core.runs.describe import brings_stages, left_out, sampled, stage_names, stored
 from core.runs.labels import CIRCULAR_NOTE
@@ -33,7 +35,8 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
     stage = tables.manifest.stages[-1]
     merges = topic_merges(read_topics(run, original=True).vectors[stage], stage, threshold)
     compared, retrieval = all_compared(all_labels(run)), read_retrieval(run)
-    said = [*findings(tables, merges), *voting_findings(retrieval)]
+    given = all_cautions(tables, retrieval.get("retrieval", ()), compared)
+    said = [*findings(tables, merges, given), *voting_findings(retrieval, given)]
     if for_machines:
         found = {
             "run": name,
@@ -54,7 +57,7 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
             *_agreement(compared),
             *_maps(tables),
             *_merges(merges),
-            *_retrieval(retrieval, tables),
+            *_retrieval(retrieval, tables, given),
             *_findings(said),
         ]
     )
@@ -107,6 +110,7 @@ def _topic_match(tables: Tables) -> list[str]:
         lines += textwrap.wrap(CIRCULAR_NOTE, _WIDTH, initial_indent="  ", subsequent_indent="  ")
     if not tables.labelled:
         return [*lines, "  not computed: no document has a topic of the list. Label them, then run 'analyse' again."]
+    topics = int(tables.manifest.steps["analyse"].counts["topics"])
     header = "".join(f"{f'nearest {k}' if k > 1 else 'nearest':<24}" for k in WITHIN)
     lines.append(f"  {'':<32}{header}")
     cells = "".join(f"{study.TOPIC_MATCH[k]:<24.1%}" for k in WITHIN)
@@ -120,11 +124,12 @@ def _topic_match(tables: Tables) -> list[str]:
             row["within"]: row for row in rows if row["head"] == best["head"]
         }
         for name, by_k in shown.items():
-            cells = "".join(f"{_share(by_k[k]):<24}" for k in WITHIN)
+            cells = "".join(f"{_share(by_k[k], topics):<24}" for k in WITHIN)
             lines.append(f"  {f'stage {stage}, {name}':<32}{cells}")
     first = tables.pick("topic_match", stage=tables.manifest.stages[0], slicing=HEADS, method="full")
-    lines.append(f"  {'chance':<32}" + "".join(f"{row['chance']:<24.1%}" for row in first))
-    lines.append(f"  {'always the most frequent':<32}" + "".join(f"{row['majority']:<24.1%}" for row in first))
+    for name, key in (("chance", "chance"), ("always the most frequent", "majority")):
+        cells = "".join(f"{'–' if by_construction(row) else f'{row[key]:.1%}':<24}" for row in first)
+        lines.append(f"  {name:<32}{cells}")
     return lines
 
 
@@ -147,11 +152,11 @@ def _random_slices(tables: Tables) -> list[str]:
     return lines
 
 
-def _retrieval(found: dict[str, list[Row]], tables: Tables) -> list[str]:
+def _retrieval(found: dict[str, list[Row]], tables: Tables, given: list[Caution]) -> list[str]:
     if not found:
         return []
     title = "Which heads find what people look for? 95 % CI; pruned on one half of the queries, reported on the other"
-    return ["", title, *(f"  {line}" for line in retrieval_lines(found, tables.manifest.shape))]
+    return ["", title, *(f"  {line}" for line in retrieval_lines(found, tables.manifest.shape, given))]
 
 
 def _agreement(compared: list[Compared]) -> list[str]:
@@ -217,5 +222,7 @@ def _interval(row: Row) -> str:
     return f"{row['value']:.3f} ({row['low']:.3f}–{row['high']:.3f})"
 
 
-def _share(row: Row) -> str:
+def _share(row: Row, topics: int) -> str:
+    if by_construction(row):
+        return f"– (all {topics} topics)"
     return f"{row['rate']:.1%} ({row['low']:.1%}–{row['high']:.1%})"

@@ -121,13 +121,20 @@ class Compared:
     agreement: Agreement
 
     @property
+    def constant(self) -> tuple[str, ...]:
+        """Sources that give every document that both have labelled the same topic."""
+        axes = ((self.first, 1), (self.second, 0))
+        return tuple(source for source, axis in axes if (self.agreement.confusion.sum(axis=axis) > 0).sum() == 1)
+
+    @property
     def sentence(self) -> str:
         found = self.agreement
         if not found.documents:
             return f"{self.first} and {self.second} have labelled no document in common."
+        one_topic = " and ".join(self.constant)
         kappa = (
-            "Cohen's kappa is not defined, as both know one topic only"
-            if np.isnan(found.kappa)
+            f"Cohen's kappa says nothing, as {one_topic} gave all of them one topic"
+            if one_topic
             else f"Cohen's kappa {found.kappa:.2f} ({found.low:.2f}–{found.high:.2f})"
         )
         return (

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from core.analysis.cautions import TOPIC_MATCH, Caution, cautions, joined, named_stages, ruled_out
 from core.analysis.null import ABOVE, BELOW, LEVEL, benjamini_hochberg
 from core.analysis.report import TopicMerges, mean_redundancy, most_redundant
 from core.analysis.similarity import POOLINGS
@@ -28,15 +29,35 @@ class Finding:
     evidence: str
 
 
-def findings(tables: Tables, merges: TopicMerges | None = None) -> list[Finding]:
-    """All that this run's figures allow to be said."""
-    found = [finding for about in _ABOUT for finding in about(tables)]
-    return found + ([_merging(merges)] if merges else [])
+def findings(
+    tables: Tables, merges: TopicMerges | None = None, given: Sequence[Caution] | None = None
+) -> list[Finding]:
+    """All that this run's figures allow to be said, ``given`` first: by default the cautions of ``tables``.
+
+    Nothing is claimed by labels at a stage where a caution rules that out.
+    """
+    given = cautions(tables) if given is None else given
+    stages = [stage for stage in tables.manifest.stages if not ruled_out(given, TOPIC_MATCH, stage)]
+    return [
+        *(Finding("caution", caution.sentence, caution.evidence) for caution in given),
+        *_missing(tables),
+        *_older(tables),
+        *_labelled_by_itself(tables),
+        *_specialisation(tables, stages),
+        *_standing_out(tables, stages),
+        *_where_to_extract(tables, stages),
+        *_separation(tables),
+        *_selectivity(tables, stages),
+        *_redundancy(tables),
+        *_pooling(tables, stages),
+        *_roles(tables, stages),
+        *([_merging(merges)] if merges else []),
+    ]
 
 
-def _specialisation(tables: Tables) -> Iterator[Finding]:
+def _specialisation(tables: Tables, stages: Sequence[int]) -> Iterator[Finding]:
     """Do heads differ more than random slices do? The study's question, and the largest finding."""
-    rows = {row["stage"]: row for row in tables.pick("null_summary", measure=NAMES)}
+    rows = {row["stage"]: row for row in tables.pick("null_summary", measure=NAMES) if row["stage"] in stages}
     if not rows:
         return
     adjusted = benjamini_hochberg(np.array([row["spread_p"] for row in rows.values()]))
@@ -67,9 +88,9 @@ def _specialisation(tables: Tables) -> Iterator[Finding]:
     yield Finding("specialisation", sentence + _circular(tables), f"{'; '.join(parts)}; {slicings} random slicings")
 
 
-def _standing_out(tables: Tables) -> Iterator[Finding]:
+def _standing_out(tables: Tables, stages: Sequence[int]) -> Iterator[Finding]:
     """Which heads lie beyond random slices, and how much of the full embedding the best reaches alone."""
-    for stage in tables.manifest.stages:
+    for stage in stages:
         summary = tables.one("null_summary", stage=stage, measure=NAMES)
         rows = tables.pick("null", stage=stage, measure=NAMES)
         above = sorted((row for row in rows if row["verdict"] == ABOVE), key=lambda row: -row["value"])
@@ -90,9 +111,10 @@ def _standing_out(tables: Tables) -> Iterator[Finding]:
         )
 
 
-def _where_to_extract(tables: Tables) -> Iterator[Finding]:
+def _where_to_extract(tables: Tables, stages: Sequence[int]) -> Iterator[Finding]:
     """By the best head, chosen on one half of the documents and reported on the other."""
-    rows = {row["stage"]: row for row in tables.pick("null_summary", measure=NAMES) if row["best"] is not None}
+    summaries = [row for row in tables.pick("null_summary", measure=NAMES) if row["stage"] in stages]
+    rows = {row["stage"]: row for row in summaries if row["best"] is not None}
     if not rows:
         return
     beyond = [stage for stage, row in rows.items() if row["best_p"] <= LEVEL / len(rows)]
@@ -160,12 +182,14 @@ def _separation(tables: Tables) -> Iterator[Finding]:
     )
 
 
-def _selectivity(tables: Tables) -> Iterator[Finding]:
+def _selectivity(tables: Tables, stages: Sequence[int]) -> Iterator[Finding]:
     flagged = {
         stage: [row for row in tables.pick("null", stage=stage, measure="selectivity") if row["verdict"] == ABOVE]
-        for stage in tables.manifest.stages
+        for stage in stages
     }
-    summaries = {row["stage"]: row for row in tables.pick("null_summary", measure="selectivity")}
+    summaries = {
+        row["stage"]: row for row in tables.pick("null_summary", measure="selectivity") if row["stage"] in stages
+    }
     if not summaries:
         return
     shown = {stage: rows for stage, rows in flagged.items() if rows}
@@ -188,10 +212,10 @@ def _selectivity(tables: Tables) -> Iterator[Finding]:
     )
 
 
-def _pooling(tables: Tables) -> Iterator[Finding]:
+def _pooling(tables: Tables, stages: Sequence[int]) -> Iterator[Finding]:
     """Each naive pooling against the full embedding, document by document, and the same with random slices."""
     parts, worse, better = [], [], []
-    for stage in tables.manifest.stages:
+    for stage in stages:
         for name in POOLINGS:
             row, random = (
                 tables.one("topic_match_differences", stage=stage, slicing=slicing, method=name, within=1)
@@ -234,8 +258,8 @@ def _older(tables: Tables) -> Iterator[Finding]:
         )
 
 
-def _roles(tables: Tables) -> Iterator[Finding]:
-    for stage in tables.manifest.stages:
+def _roles(tables: Tables, stages: Sequence[int]) -> Iterator[Finding]:
+    for stage in stages:
         rows = [row for row in tables.pick("profiles", stage=stage, slicing=HEADS) if row["head"]]
         if not rows or rows[0]["because"] is None:
             continue
@@ -320,34 +344,8 @@ def _merging(merges: TopicMerges) -> Finding:
     )
 
 
-_ABOUT: tuple[Callable[[Tables], Iterator[Finding]], ...] = (
-    _missing,
-    _older,
-    _labelled_by_itself,
-    _specialisation,
-    _standing_out,
-    _where_to_extract,
-    _separation,
-    _selectivity,
-    _redundancy,
-    _pooling,
-    _roles,
-)
-
-
 def _finds(rows: list[Row]) -> str:
     return "finds" if len(rows) == 1 else "find"
-
-
-def named_stages(stages: list[int]) -> str:
-    """``stage 1``, ``stages 2 and 3``."""
-    return f"{'stage' if len(stages) == 1 else 'stages'} {joined(stages)}"
-
-
-def joined(numbers: Sequence[int]) -> str:
-    """``1, 2 and 3``."""
-    words = [str(number) for number in numbers]
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _by_name(pairs: list[tuple[str, int]]) -> str:

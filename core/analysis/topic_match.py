@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.analysis.bootstrap import Interval, shares
+from core.runs.tables import Row
 
 WITHIN = (1, 5, 10)
 """The labelled topic is the nearest, among the nearest five, among the nearest ten."""
@@ -71,6 +72,11 @@ def topic_match(found: np.ndarray, labels: np.ndarray, topics: int, seed: int = 
         majority=np.array([frequent[:k].sum() for k in within]) / docs,
         docs=docs,
     )
+
+
+def by_construction(row: Row) -> bool:
+    """Of a row of the table ``topic_match``: whether all topics are looked at, so that any label is among them."""
+    return bool(row["within"] > 1 and row["chance"] >= 1)
 
 
 def mismatches(values: np.ndarray, labels: np.ndarray) -> Mismatches:

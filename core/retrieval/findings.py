@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from core.analysis.findings import Finding, named_stages
+from core.analysis.cautions import CEILING, Caution, named_stages, ruled_out
+from core.analysis.findings import Finding
 from core.analysis.null import LEVEL, benjamini_hochberg
 from core.model.shape import ModelShape
 from core.retrieval.rivals import RIVALS
@@ -16,7 +17,6 @@ from core.runs.tables import Row
 
 _BYTES = 2
 """Of a float16."""
-_CEILING = 0.995
 _SPELLED = {"ndcg": "nDCG", "mrr": "MRR", "success": "recall"}
 DECISIVE = ("random slices", "random dimensions")
 """What a choice of heads must beat to be about heads."""
@@ -28,14 +28,18 @@ def metric_name(metric: str, places: int) -> str:
     return f"{_SPELLED.get(metric, metric)}@{places}"
 
 
-def pruned_sentence(row: Row, shape: ModelShape, stage: int, rivals: Sequence[Row] = ()) -> str:
-    """Of a row of ``pruned``: how many heads are enough, and whether that is about heads.
+def pruned_sentence(
+    row: Row, shape: ModelShape, stage: int, rivals: Sequence[Row] = (), given: Sequence[Caution] = ()
+) -> str:
+    """Of a row of ``pruned``: how many heads are enough, and whether that is about heads; or why nothing follows.
 
     ``rivals`` are all rows of ``pruning_rivals``: their p-values are corrected over the stages and tasks tried.
     """
+    if caution := ruled_out(given, row["task"], stage):
+        return caution.sentence
     dim = shape.width(stage) // shape.heads
     name = metric_name(row["metric"], row["k"])
-    if row["all"] >= _CEILING:
+    if row["all"] >= CEILING:
         return (
             f"All heads together already reach {name} {row['all']:.3f}, the top of the scale. Nothing can be "
             "said about which heads may go."
@@ -100,14 +104,17 @@ def weights_sentence(rows: Sequence[Row]) -> str:
     return f"On held-out queries, learned weights are not shown to beat uniform weights: {gain}."
 
 
-def voting_findings(tables: dict[str, list[Row]]) -> list[Finding]:
+def voting_findings(tables: dict[str, list[Row]], given: Sequence[Caution] = ()) -> list[Finding]:
     """Voting of the heads against the cosine of the full embedding, query by query; one finding per task."""
     found = []
     for task, about in TASKS.items():
         rows = [
             row
             for row in tables.get("way_differences", ())
-            if row["task"] == task and row["way"] in VOTING and row["metric"] == "success"
+            if row["task"] == task
+            and row["way"] in VOTING
+            and row["metric"] == "success"
+            and not ruled_out(given, task, row["stage"])
         ]
         overall = [row for row in rows if row["aspects"] == 0]
         if not overall:
@@ -152,8 +159,8 @@ def retrieval_json(tables: dict[str, list[Row]]) -> dict[int, Any]:
     return found
 
 
-def retrieval_lines(tables: dict[str, list[Row]], shape: ModelShape) -> list[str]:
-    """For the report: each task's best way at each stage, and what pruning does."""
+def retrieval_lines(tables: dict[str, list[Row]], shape: ModelShape, given: Sequence[Caution] = ()) -> list[str]:
+    """For the report: each task's best way at each stage, and what pruning does where anything follows from it."""
     found = []
     for task, about in TASKS.items():
         rows = [
@@ -175,6 +182,9 @@ def retrieval_lines(tables: dict[str, list[Row]], shape: ModelShape) -> list[str
                 f"  stage {stage}: full {_with_interval(full)}, best way '{best['way']}' {_with_interval(best)}, "
                 f"chance {chance['value']:.3f}"
             )
+            if ruled_out(given, task, stage):
+                found.append("    no heads are recommended: see 'What the figures say'")
+                continue
             for row in tables["pruned"]:
                 if row["task"] == task and row["stage"] == stage:
                     found.append(

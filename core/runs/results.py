@@ -216,7 +216,8 @@ def read_tables(run: Run) -> Tables:
     names += [name for name in STEPS["analyse"].newer if name != "examples" and run.has(run.analysis_path(name))]
     if manifest.is_done("project"):
         names.append("maps")
-    return Tables(manifest, {name: read_analysis(run, name).to_pylist() for name in names})
+    topics = read_columns(run.inside(run.topics_path), topics_schema({}), _analyse(run)).to_pylist()
+    return Tables(manifest, {"topics": topics, **{name: read_analysis(run, name).to_pylist() for name in names}})
 
 
 def read_retrieval(run: Run) -> dict[str, list[Row]]:

@@ -337,6 +337,23 @@ def test_labels_that_the_embedding_made_are_called_circular_beside_topic_match(
     assert r"Active: **zero\-shot\: the nearest topic embedding**. :orange-badge[circular]" in said(app)
 
 
+def test_a_source_that_gives_one_topic_to_everything_has_no_kappa(
+    open_page: Callable[..., AppTest], tmp_path: Path
+) -> None:
+    write_run(tmp_path, "two", SHAPE, vectors, LABELS)
+    path = tmp_path / "constant.csv"
+    path.write_text("id,topic\n" + "".join(f"d{doc},{TOPICS[0]}\n" for doc in range(len(LABELS))), encoding="utf-8")
+    model = PlantedTopics(SHAPE, PLANTED)
+    label_step.run(LabelConfig(tmp_path, "two", "file", file=path))
+    label_step.run(LabelConfig(tmp_path, "two", "column"))
+    analyse.run(AnalyseConfig(tmp_path, "two", model=model))
+    app = open_page(tmp_path)
+    metrics = {metric.label: metric.value for metric in app.metric}
+    assert metrics["Cohen's kappa"] == "–"
+    assert "95 % interval" not in metrics
+    assert "kappa says nothing, as file gave all of them one topic" in said(app)
+
+
 def test_two_sources_are_compared_with_kappa_and_a_confusion(
     open_page: Callable[..., AppTest], two_sources: Run
 ) -> None:

@@ -29,6 +29,8 @@ from precompute.job.topic_vectors import TopicModel
 from precompute.steps.analyse import stage as analyse_stage
 from precompute.steps.analyse import step as analyse
 from precompute.steps.analyse.step import AnalyseConfig
+from precompute.steps.retrieve import step as retrieve
+from precompute.steps.retrieve.step import RetrieveConfig
 from tests.support.synthetic import PlantedTopics, write_run
 
 SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
@@ -337,6 +339,47 @@ def test_very_few_documents(tmp_path: Path, count: int, command: Callable[..., A
     said = command("report", "few", "--cache", tmp_path)
     assert said.status == 0
     assert "the probe needs at least 10 documents" in said.out
+
+
+def test_the_report_shows_no_share_that_is_100_percent_by_construction(
+    planted: Run, command: Callable[..., Any]
+) -> None:
+    """Six topics: the labelled one is always among the nearest ten, beside the study's 79.1 %."""
+    analysed(planted)
+    lines = command("report", "planted", "--cache", planted.cache).out.splitlines()
+    (full,) = [line for line in lines if line.startswith("  stage 3, full ")]
+    assert full.endswith("– (all 6 topics)        ")
+    assert full.count("%") == 6  # the nearest and the nearest five, each with its interval
+    for name in ("chance ", "always the most frequent"):
+        (line,) = [line for line in lines if line.startswith(f"  {name}")]
+        assert line.split()[-1] == "–"
+        assert line.count("%") == 2
+
+
+def test_the_head_of_a_file_sorted_by_topic_gives_no_recommendation(
+    tmp_path: Path, command: Callable[..., Any]
+) -> None:
+    """All documents have one topic: head 3, planted for another one, must not be recommended for anything."""
+    run = write_run(tmp_path, "sorted", SHAPE, vectors, ["rivers"] * 120)
+    analysed(run, topics=str(topics_file(tmp_path)))
+    assert retrieve.run(RetrieveConfig(tmp_path, "sorted", limit=40)).manifest.is_done("retrieve")
+    found = json.loads(command("report", "sorted", "--cache", tmp_path, "--json").out)["findings"]
+    assert found[0]["about"] == "caution"
+    assert found[0]["sentence"].startswith("All labelled documents have the same topic, so nothing can be concluded")
+    assert found[0]["evidence"] == "120 of 120 labelled documents: rivers"
+    assert not {"specialisation", "heads", "stage", "selectivity", "pooling", "roles", "voting"} & {
+        finding["about"] for finding in found
+    }
+    said = " ".join(command("report", "sorted", "--cache", tmp_path).out.split())
+    assert "of 4 heads:" not in said
+    assert said.count("no heads are recommended: see 'What the figures say'") == 6  # two tasks at three stages
+    assert "extract at stage" not in said
+
+
+def topics_file(folder: Path) -> Path:
+    path = folder / "topics.txt"
+    path.write_text("\n".join(TOPICS), encoding="utf-8")
+    return path
 
 
 def test_an_unfinished_run_is_refused_in_a_sentence(planted: Run) -> None:

@@ -149,6 +149,19 @@ def test_all_does_what_embed_does(command: Command, cache: Path, corpus: Path, t
     assert one.manifest().steps["embed"].fingerprint == other.manifest().steps["embed"].fingerprint
 
 
+def test_a_limit_on_a_file_sorted_by_topic_is_noticed(
+    command: Command, cache: Path, write_corpus: Write, tiny_model: Path
+) -> None:
+    rows = [{"id": f"{number}", "text": f"text {number}", "topic": f"topic {number // 20}"} for number in range(60)]
+    arguments = ("embed", "run", "--cache", cache, "--source", write_corpus(rows), "--model", tiny_model, "--replace")
+    outcome = command(*arguments, "--limit", 30)
+    assert outcome.status == 0
+    (warning,) = [line for line in outcome.err.splitlines() if line.startswith("headscope: ")]
+    assert "is sorted by topic" in warning
+    assert "Use --sample 30" in warning
+    assert "headscope" not in command(*arguments, "--sample", 30).err
+
+
 def test_quiet_prints_nothing(command: Command, cache: Path, corpus: Path, tiny_model: Path) -> None:
     for _ in range(2):  # made, then skipped
         outcome = command("embed", "run", "--cache", cache, "--source", corpus, "--model", tiny_model, "--quiet")

@@ -362,6 +362,51 @@ def test_after_the_limit_nothing_further_is_read(monkeypatch: pytest.MonkeyPatch
     assert corpus.counts == Counts(read=4, short=1, duplicate=1, kept=2)
 
 
+def blocks(*topics: str | None) -> Rows:
+    """Documents of these topics, each ten times in a row."""
+    return Rows(*({"text": f"{number}", "topic": topics[number // 10]} for number in range(10 * len(topics))))
+
+
+def warnings_of(rows: Rows, **filters: int) -> list[str]:
+    found: list[str] = []
+    list(Corpus(rows, filters=Filters(**filters), warn=found.append).documents())
+    return found
+
+
+def test_a_limit_on_a_corpus_sorted_by_topic_names_the_sample() -> None:
+    assert warnings_of(blocks("a", "b", "c"), limit=20) == [
+        "corpus.jsonl is sorted by topic: its first 20 documents have 2 topics in blocks, and more rows follow. "
+        "--limit 20 leaves out the topics of those rows. Use --sample 20 to draw documents from the whole corpus."
+    ]
+    (single,) = warnings_of(blocks("a", None, "b"), limit=12)
+    assert "its first 12 documents have 1 topic in blocks" in single
+    assert len(warnings_of(blocks("a", "b", "c"), limit=20, sample=5)) == 1  # the corpus is read twice
+
+
+@pytest.mark.parametrize(
+    ("rows", "limit"),
+    [
+        (blocks("a", "b", "c"), None),
+        (blocks("a", "b", "c"), 30),  # nothing follows
+        (blocks("a", "b", "a"), 25),  # a topic comes again
+        (blocks("a", "b", "c"), 9),  # too few to tell
+        (blocks(None, None), 15),
+        (Rows(*({"text": f"{number}", "topic": f"{number}"} for number in range(30))), 20),  # a topic each
+    ],
+)
+def test_no_warning_where_the_limit_leaves_out_no_topics_or_that_cannot_be_told(rows: Rows, limit: int | None) -> None:
+    assert warnings_of(rows, **({"limit": limit} if limit else {})) == []
+
+
+def test_a_bad_record_behind_the_limit_is_not_counted() -> None:
+    rows = Rows(*blocks("a").given, "corpus.jsonl line 11 is broken.", {"text": "last", "topic": "b"})
+    found: list[str] = []
+    corpus = Corpus(rows, filters=Filters(limit=10), warn=found.append)
+    assert len(list(corpus.documents())) == 10
+    assert corpus.counts == Counts(read=10, kept=10)
+    assert len(found) == 1
+
+
 def test_documents_can_be_read_again_with_counts_from_nought() -> None:
     corpus = Corpus(texts("one", "two", "one"), filters=Filters(sample=1, seed=3))
     first = list(corpus.documents())

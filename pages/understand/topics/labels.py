@@ -115,15 +115,16 @@ def _figures(found: Compared) -> None:
     if not agreed.documents:
         st.info(plain(found.sentence), icon=":material/info:")
         return
-    kappa = "–" if np.isnan(agreed.kappa) else f"{agreed.kappa:.2f}"
+    says_nothing = bool(found.constant)
+    kappa = "–" if says_nothing else f"{agreed.kappa:.2f}"
     with st.container(horizontal=True, gap="small"):
         st.metric("Same topic", f"{agreed.share:.1%}", border=True, width="content")
         st.metric("Cohen's kappa", kappa, help=why("kappa"), border=True, width="content")
-        if not np.isnan(agreed.kappa):
+        if not says_nothing:
             interval = f"{agreed.low:.2f} to {agreed.high:.2f}"
             st.metric("95 % interval", interval, help=why("interval"), border=True, width="content")
         st.metric("Labelled by both", f"{agreed.documents:,}", border=True, width="content")
-    if np.isnan(agreed.kappa):
+    if says_nothing:
         st.markdown(plain(found.sentence))
     if agreed.only_first or agreed.only_second or agreed.neither:
         st.caption(

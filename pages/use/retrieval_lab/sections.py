@@ -9,6 +9,8 @@ import pyarrow as pa
 import streamlit as st
 
 from core.analysis.bootstrap import Interval, ratios
+from core.analysis.cautions import Caution
+from core.retrieval.cautions import all_cautions, retrieval_cautions
 from core.retrieval.findings import pruned_sentence, weights_sentence
 from core.retrieval.metrics import METRICS
 from core.retrieval.tasks import TASKS, TOPIC_MATCH
@@ -16,7 +18,7 @@ from core.retrieval.ways import DEPTH, WAYS, Heads, Ranking, Seen, rank
 from core.runs.parquet import RowLookup
 from core.runs.tables import Row
 from pages.shared.cards import Card, cards
-from pages.shared.data import documents, row_of, vector_docs
+from pages.shared.data import documents, row_of, tables, vector_docs
 from pages.shared.figures.table import cell, figure_table, number
 from pages.shared.glossary import why
 from pages.shared.heads_in_address import heads_named
@@ -227,7 +229,7 @@ def pruning_section(shown: LabView) -> None:
     row = next(row for row in found if row["way"] == way)
     what = f"{row['metric']} among the first {row['k']}"
     assert shown.state.manifest is not None
-    st.markdown(plain(pruned_sentence(row, shown.state.manifest.shape, shown.stage)))
+    st.markdown(plain(pruned_sentence(row, shown.state.manifest.shape, shown.stage, given=_cautions(shown))))
     wanted = {"stage": shown.stage, "task": shown.task, "way": way}
     curve = rows(shown.state, "pruning", **wanted)
     figure(
@@ -247,6 +249,12 @@ def pruning_section(shown: LabView) -> None:
         "enough. A head whose work others do as well loses nothing by itself.",
         alt="What is lost without each head, with intervals.",
     )
+
+
+def _cautions(shown: LabView) -> list[Caution]:
+    """What neither the labels nor the queries of this task can show."""
+    ranked_by = rows(shown.state, "retrieval", task=shown.task)
+    return all_cautions(tables(shown.state), ranked_by) if shown.state.analysed else retrieval_cautions(ranked_by)
 
 
 @shows_mistakes

@@ -276,9 +276,9 @@ def _example_hits(
 ) -> np.ndarray:
     """``[doc, 1 + head]`` of the documents whose topic has enough examples: whether it is the nearest one."""
     chosen = np.flatnonzero((labels >= 0) & np.append(by_head.usable, False)[labels])
-    rows, mine, width = centred[chosen], labels[chosen], centred.shape[1]
-    full = as_one.similarity(rows.reshape(len(rows), 1, width), mine)
-    each = by_head.similarity(rows.reshape(len(rows), heads, width // heads), mine)
+    rows, mine = centred[chosen], labels[chosen]
+    full = as_one.similarity(rows[:, None], mine)
+    each = by_head.similarity(rows.reshape(len(rows), heads, centred.shape[1] // heads), mine)
     return nearest_is_own(np.concatenate([full, each], axis=1), mine)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from core.errors import Mistake, listed
 from core.model.batches import PADDING_SIDES
@@ -15,6 +16,7 @@ from core.runs.describe import sampled, stored
 from core.runs.run import Run
 from core.runs.schema import STORED_AS
 from core.settings import setting
+from core.terminal import printable
 from precompute.engines import ENGINES, Resources
 from precompute.job.progress import clock
 from precompute.job.storage import Storage
@@ -162,6 +164,7 @@ def _config(options: argparse.Namespace) -> EmbedConfig:
         engine=options.engine,
         resources=Resources(options.workers, options.num_gpus, options.ray_address),
         replace=options.replace,
+        warn=lambda sentence: None if options.quiet else print(printable(f"headscope: {sentence}"), file=sys.stderr),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,8 @@ class EmbedConfig:
 
     A finished run is there for its readers until the new one is finished, too.
     """
+    warn: Callable[[str], None] = lambda sentence: None
+    """Called with what a person should know while the corpus is read."""
 
 
 @dataclass(frozen=True)

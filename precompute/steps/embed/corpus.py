@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from itertools import chain
 
@@ -109,6 +109,32 @@ class Counts:
     """Kept ones whose id another one has, so that it was given a number."""
 
 
+LEAST_IN_BLOCKS = 10
+"""Documents with a topic: fewer can come topic by topic by chance."""
+
+
+@dataclass
+class TopicBlocks:
+    """Whether documents come topic by topic, as in a file sorted by its topic column."""
+
+    topics: set[str] = field(default_factory=set)
+    documents: int = 0
+    last: str | None = None
+    mixed: bool = False
+
+    def add(self, topic: str | None) -> None:
+        if topic is None:
+            return
+        self.documents += 1
+        self.mixed = self.mixed or (topic != self.last and topic in self.topics)
+        self.topics.add(topic)
+        self.last = topic
+
+    @property
+    def sorted_by_topic(self) -> bool:
+        return not self.mixed and self.documents >= max(LEAST_IN_BLOCKS, 2 * len(self.topics))
+
+
 @dataclass
 class _Pass:
     """One reading of the source from its start."""
@@ -116,15 +142,18 @@ class _Pass:
     source: Source
     columns: Columns
     filters: Filters
+    warn: Callable[[str], None] | None = None
     tally: Counter[str] = field(default_factory=Counter)
     extras: set[str] = field(default_factory=set)
+    ended: bool = False
+    """The limit is reached: records behind it are not counted."""
 
     def passing(self) -> Iterator[Document]:
         """The documents that pass the filters, up to the limit; after the last one nothing further is read."""
         mapping: dict[str, str] | None = None
         digests: set[bytes] = set()  # 16 bytes in an object in a set: about 100 bytes a document
-        passed = 0
-        for row in self.source.rows(self._unreadable):
+        passed, blocks, rows = 0, TopicBlocks(), self.source.rows(self._unreadable)
+        for row in rows:
             self.tally["read"] += 1
             if mapping is None:
                 window = chain([row.columns], first_rows(self.source))
@@ -142,12 +171,30 @@ class _Pass:
                     self.tally["duplicate"] += 1
                     continue
                 digests.add(digest)
-            yield self._document(row, mapping, text)
+            document = self._document(row, mapping, text)
+            blocks.add(document.topic)
+            yield document
             passed += 1
             if passed == self.filters.limit:
+                if self.warn is not None and blocks.sorted_by_topic:
+                    self._warn_of_order(rows, len(blocks.topics))
                 return
 
+    def _warn_of_order(self, rows: Iterator[Row], topics: int) -> None:
+        """Unless the limit is the end of the source; what is wrong with the row behind it does not matter."""
+        self.ended = True
+        if self.warn is None or next(rows, None) is None:
+            return
+        limit = self.filters.limit
+        self.warn(
+            f"{self.source.label} is sorted by topic: its first {limit:,} documents have {topics:,} "
+            f"topic{'s' if topics > 1 else ''} in blocks, and more rows follow. --limit {limit} leaves out the topics "
+            f"of those rows. Use --sample {limit} to draw documents from the whole corpus."
+        )
+
     def _unreadable(self, sentence: str) -> None:
+        if self.ended:
+            return
         self.tally["read"] += 1
         self._bad(sentence)
 
@@ -191,8 +238,15 @@ class _Pass:
 class Corpus:
     """The documents of a source after its filters."""
 
-    def __init__(self, source: Source, columns: Columns = Columns(), filters: Filters = Filters()) -> None:  # noqa: B008
-        self.source = source
+    def __init__(
+        self,
+        source: Source,
+        columns: Columns = Columns(),  # noqa: B008
+        filters: Filters = Filters(),  # noqa: B008
+        warn: Callable[[str], None] | None = None,
+    ) -> None:
+        """``warn`` is called with a sentence where a limit cuts off the topics of a sorted corpus."""
+        self.source, self._warn = source, warn
         self.columns = columns
         self.filters = filters
         self._tally: Counter[str] = Counter()
@@ -204,7 +258,7 @@ class Corpus:
 
     def documents(self) -> Iterator[Document]:
         """The documents in the corpus's order; the same again at every call, with the counts starting anew."""
-        reading = _Pass(self.source, self.columns, self.filters)
+        reading = _Pass(self.source, self.columns, self.filters, self._warn)
         self._tally = reading.tally
         return self._all(reading) if self.filters.sample is None else self._sample(reading, self.filters.sample)
 

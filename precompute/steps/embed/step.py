@@ -42,7 +42,13 @@ def run(config: EmbedConfig, progress: Progress | None = None, work: Work | None
             return EmbedResult(manifest, True, bytes=found.target.bytes(), gone=gone_since(found.earlier, manifest))
         target = found.target
         spec = spec_of(config, target.kind if isinstance(target, NewVersion) else None, model.revision, inputs)
-        reader = CorpusReader(target, Corpus(source, config.columns, config.filters), inputs, config.part_size)
+
+        def warn(sentence: str) -> None:
+            progress.close()  # a bar ends its line
+            config.warn(sentence)
+
+        documents = Corpus(source, config.columns, config.filters, warn)
+        reader = CorpusReader(target, documents, inputs, config.part_size)
         job = EmbedJob(config, found, reader, source.label, corpus, meter, engine.shared)
         try:
             if not job.is_made():

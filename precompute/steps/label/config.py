@@ -46,7 +46,7 @@ class LabelConfig:
     labels: str | None = None
     """A name of precompute.steps.label.sources.SOURCES; None keeps the labels that the run has."""
     topics: str = AUTO
-    """See core.analysis.topics.choose_topics; 'auto' is the study's 25 for sources that choose among topics."""
+    """See core.analysis.topics.choose_topics, which sources that choose among topics give the corpus's own labels."""
     file: Path | None = None
     asking: Asking = field(default_factory=Asking)
     spending: Spending = field(default_factory=Spending)

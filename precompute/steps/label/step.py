@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from core.analysis.agreement import all_compared
-from core.analysis.topics import AUTO, LABELS, choose_topics, merged
+from core.analysis.topics import AUTO, LABELS, choose_topics
 from core.errors import Mistake, listed
-from core.runs.labels import COLUMN, LABEL_SOURCES
+from core.runs.labels import COLUMN, LABEL_SOURCES, Labels
 from core.runs.manifest import Manifest
 from core.runs.parts import write_table
 from core.runs.results import all_labels, kept_labels
@@ -74,6 +74,7 @@ def run(config: LabelConfig, progress: Progress | None = None, work: Work | None
             made = source.make(job)
             if made is None:
                 return LabelResult(manifest, skipped=True)
+            _refuse_no_topic(job, name, made)
             return _activate(replace(job, run=work.begin("label", *made_from_labels())), name, inputs, made)
         finally:
             progress.close()
@@ -89,9 +90,7 @@ def _default(manifest: Manifest) -> str | None:
 
 def _topics(config: LabelConfig, target: Run, source: LabelSource) -> tuple[str, ...]:
     if source.chooses:
-        if config.topics == AUTO:
-            return merged()
-        own = own_labels(target)["topic"].to_pylist() if config.topics == LABELS else ()
+        own = own_labels(target)["topic"].to_pylist() if config.topics in (AUTO, LABELS) else ()
         return choose_topics(config.topics, own)
     return choose_topics(config.topics, ()) if source.checks and config.topics not in (AUTO, LABELS) else ()
 
@@ -117,6 +116,19 @@ def _activate(job: LabelJob, name: str, inputs: str, made: SourceLabels) -> Labe
     result = record.finish(counts, whole=not made.unfinished)
     return LabelResult(
         result.manifest, skipped=False, notes=(*made.notes, *_unlabelled(target, name), *_beside(target, name))
+    )
+
+
+def _refuse_no_topic(job: LabelJob, name: str, made: SourceLabels) -> None:
+    """Labels that no document has take no other labels' place; a corpus without topics may stay without."""
+    labels = Labels(name, made.table["topic"], made.table["reason"])
+    if labels.labelled or (name == COLUMN and not len(job.run.documents(["topic"])["topic"].drop_null())):
+        return
+    reason, count = next(iter(labels.why_not.items()))
+    remedy = "Start the same command again to go on" if made.unfinished else "Check --topics, or use other --labels"
+    raise Mistake(
+        f"'{name}' gave no document a topic; the most frequent reason, for {count:,} of {job.documents:,} documents: "
+        f"{reason.rstrip('.')}. The run keeps the labels it had. {remedy}."
     )
 
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks.extract import DEMO, demo_texts
 from core.errors import Mistake
 from core.model.embedder import Embedded, Embedder, EmbedderConfig
 from core.model.ledger import Term, explain
 from core.model.shares import full_shares
+from tests.support.peer import DEMO, demo_texts
 
 pytestmark = pytest.mark.slow
 MODELS = ("all-MiniLM-L6-v2", "SmolLM2-135M")

@@ -132,6 +132,20 @@ def test_a_corpus_without_topics_goes_on_unlabelled(tmp_path: Path) -> None:
     assert problems(bare) == ()
 
 
+def test_labels_stay_where_the_corpus_or_a_file_has_none_to_put_in_their_place(tmp_path: Path) -> None:
+    bare = write_run(tmp_path, "bare", SHAPE, vectors, [None] * DOCS)
+    labelled(bare, "file", file=write_labels(tmp_path / "some.csv", [("d0", "rivers"), ("d1", "poems")]))
+    kept = topics_of(bare)
+    assert kept[:3] == ["rivers", "poems", None]
+    with pytest.raises(Mistake, match=f"for 40 of 40 documents: {NO_TOPIC}"):
+        labelled(bare, "column")
+    with pytest.raises(Mistake, match=r"for 39 of 40 documents: its id is not in none\.csv"):
+        labelled(bare, "file", file=write_labels(tmp_path / "none.csv", [("d0", "")]))
+    assert topics_of(bare) == kept
+    assert kept_labels(bare, "file").labelled == 2
+    assert bare.manifest().steps["label"].options["source"] == "file"
+
+
 def test_two_sources_are_kept_the_last_is_active_and_column_comes_back(planted: Run, topics_file: Path) -> None:
     extra = planted.documents().drop_columns(["topic", "label_source", "label_score"])
     metadata = pq.read_schema(planted.documents_path).metadata[DIGEST]
@@ -299,11 +313,26 @@ def test_zero_shot_is_the_nearest_topic_of_the_last_stage_with_its_cosine(plante
     assert planted.documents(["label_score"])["label_score"].equals(table["score"])
 
 
-def test_zero_shot_has_the_studys_25_unless_asked_for_others(planted: Run) -> None:
+@pytest.mark.parametrize(
+    ("asked", "topics"), [("auto", set(TOPICS)), ("labels", set(TOPICS)), ("merged", set(merged()))]
+)
+def test_zero_shot_chooses_among_the_corpuss_own_topics_unless_asked_for_others(
+    planted: Run, asked: str, topics: set[str]
+) -> None:
+    step = labelled(planted, "zero-shot", topics=asked).manifest.steps["label"]
+    assert set(step.options["topics"]) == topics
+
+
+def test_the_corpuss_own_topics_stay_the_choice_once_other_labels_are_active(planted: Run, tmp_path: Path) -> None:
+    labelled(planted, "file", file=write_labels(tmp_path / "some.csv", [("d0", "knitting")]))
     step = labelled(planted, "zero-shot").manifest.steps["label"]
-    assert tuple(step.options["topics"]) == merged()
-    step = labelled(planted, "zero-shot", topics="labels").manifest.steps["label"]
     assert set(step.options["topics"]) == set(TOPICS)
+
+
+@pytest.mark.parametrize("own", [[None] * DOCS, [merged()[doc % 3] for doc in range(DOCS)]])
+def test_without_topics_beyond_the_studys_zero_shot_chooses_among_its_25(tmp_path: Path, own: list[str | None]) -> None:
+    bare = write_run(tmp_path, "bare", SHAPE, vectors, own)
+    assert tuple(labelled(bare, "zero-shot").manifest.steps["label"].options["topics"]) == merged()
 
 
 def test_zero_shot_of_a_vector_without_length_is_unlabelled(tmp_path: Path, topics_file: Path) -> None:

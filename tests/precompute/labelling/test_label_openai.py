@@ -246,16 +246,35 @@ def test_stopped_before_the_first_answer_the_corpuss_own_labels_are_not_lost(
     ask: Command, planted: Run, priced: OpenAIServer, command: Command
 ) -> None:
     own = topics_of(planted)
-    assert ask("--max-cost", "0.0000001").status == 0
-    assert paid(priced) == 0
-    assert topics_of(planted) == [None] * DOCS
-    planted.labels_path("column").rename(planted.folder / "column")
-    refused = command("label", "run", "--cache", planted.cache, "--labels", "column")
+    refused = ask("--max-cost", "0.0000001")
     assert refused.status == 2
-    assert "labels/column.parquet is missing or damaged" in refused.err
-    (planted.folder / "column").rename(planted.labels_path("column"))
-    assert command("label", "run", "--cache", planted.cache, "--labels", "column").status == 0
+    assert (
+        "'openai' gave no document a topic; the most frequent reason, for 30 of 30 documents: not asked: "
+        in refused.err
+    )
+    assert "Start the same command again to go on." in refused.err
+    assert paid(priced) == 0
     assert topics_of(planted) == own
+
+
+def test_a_labelling_in_which_every_document_failed_takes_no_other_labels_place(
+    ask: Command, planted: Run, server: OpenAIServer, command: Command
+) -> None:
+    """Neither the run's labels nor what the same source said before is lost; whoever waits for the job learns of it."""
+    assert ask().status == 0
+    before = topics_of(planted), read_labels(planted, "openai"), planted.manifest()
+    assert any(before[0])
+    server.faults = {"refusal": 1.0}
+    refused = ask("--label-model", "another", "--excerpt-tokens", "50")
+    assert refused.status == 2
+    (sentence,) = [line for line in refused.err.splitlines() if "gave no document a topic" in line]
+    assert sentence.startswith(
+        "headscope: 'openai' gave no document a topic; the most frequent reason, for 30 of 30 documents: "
+    )
+    assert "refus" in sentence
+    assert sentence.endswith("The run keeps the labels it had. Check --topics, or use other --labels.")
+    assert (topics_of(planted), read_labels(planted, "openai"), planted.manifest()) == before
+    assert problems(planted) == ()
 
 
 def test_a_server_that_fails_leaves_the_step_unfinished_and_the_next_start_tries_again(
