@@ -6,6 +6,7 @@ import streamlit as st
 
 from core.analysis.findings import Finding, findings
 from core.analysis.report import topic_merges
+from core.retrieval.cautions import all_cautions
 from core.retrieval.findings import voting_findings
 from core.runs.results import read_retrieval, read_topics
 from core.runs.run import Run
@@ -90,8 +91,9 @@ def sentences(chosen: list[Finding], title: str = "") -> None:
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 @one_version(*RETRIEVAL)
-def _voting(run: Run, version: str) -> list[Finding]:
-    return voting_findings(read_retrieval(run))
+def _voting(run: Run, version: str, _tables: Tables) -> list[Finding]:
+    found = read_retrieval(run)
+    return voting_findings(found, all_cautions(_tables, found.get("retrieval", ())))
 
 
 def _numbers(finding: Finding, folded: bool) -> str:
@@ -121,7 +123,7 @@ def all_findings(state: RunState) -> None:
     assert state.manifest is not None
     found = _findings(state.run, state.analysis_version, tables(state), state.manifest.stages[-1])
     if state.retrieved:
-        found = [*found, *_voting(state.run, state.retrieval_version)]
+        found = [*found, *_voting(state.run, state.retrieval_version, tables(state))]
     for about, title in TITLES.items():
         chosen = [finding for finding in found if finding.about == about]
         if not chosen or about in FIRST:

@@ -9,9 +9,9 @@ import streamlit as st
 
 from core.analysis import study
 from core.analysis.probe import BY_DOCUMENT, BY_SAMPLE
-from core.analysis.topic_match import WITHIN
+from core.analysis.topic_match import WITHIN, by_construction
 from core.model.stages import HEADS, RANDOM, STAGES
-from core.runs.tables import Tables
+from core.runs.tables import Row, Tables
 from pages.explore.overview.figures import stages_drawing
 from pages.shared.data import RunState, preview, tables
 from pages.shared.empty_states import not_analysed, not_made, slim, some_vectors
@@ -147,18 +147,26 @@ def _topic_match(found: Tables) -> None:
     if not found.labelled:
         st.info("No document of this run has a topic of its list.", icon=":material/label_off:")
         return
+    topics = int(found.manifest.steps["analyse"].counts["topics"])
     rows: list[list[Any]] = [["the study, stage 3", *(f"{study.TOPIC_MATCH[k]:.1%}" for k in WITHIN)]]
     for stage in found.manifest.stages:
         cells = [found.one("topic_match", stage=stage, slicing=HEADS, method="full", within=k) for k in WITHIN]
-        rows.append([f"{stage} {STAGES[stage].name}", *(_figure(cell, "rate", "{:.1%}") for cell in cells)])
+        rows.append([f"{stage} {STAGES[stage].name}", *(_match(cell, topics) for cell in cells)])
     first = [
         found.one("topic_match", stage=found.manifest.stages[0], slicing=HEADS, method="full", within=k) for k in WITHIN
     ]
-    rows.append(["chance", *(f"{cell['chance']:.1%}" for cell in first if cell)])
+    rows.append(["chance", *("–" if by_construction(cell) else f"{cell['chance']:.1%}" for cell in first if cell)])
     _table(["", "nearest", "among 5", "among 10"], rows)
     circular_notice(found)
     if found.manifest.steps["analyse"].options.get("centre"):
         st.caption("Cosines are of vectors centred by the corpus mean.")
+
+
+def _match(row: Row | None, topics: int) -> tuple[str, str]:
+    """A share of topic match; none where all topics are looked at."""
+    if row is not None and by_construction(row):
+        return "–", f"all {topics} topics"
+    return _figure(row, "rate", "{:.1%}")
 
 
 def _figure(row: dict[str, Any] | None, name: str, form: str) -> tuple[str, str]:
