@@ -13,7 +13,7 @@ from pages.shared.theme import GROUND
 _MOST_FADED = 0.75
 _MOST_RATES = 16
 """Columns; with more of them rates would not fit below the heads' numbers."""
-_LINE = 14
+LINE = 14
 """Pixels: of a second line of ticks."""
 
 
@@ -45,13 +45,11 @@ def fade(figure: go.Figure, solid: np.ndarray, x: Sequence[int], y: Sequence[int
     )
 
 
-def rates_below_numbers(
-    figure: go.Figure, names: Sequence[str], rates: np.ndarray, x: Sequence[int], side: str
-) -> None:
-    """A second line for the columns' ticks, right for how many of 100; the figure grows by it on that ``side``."""
+def rates_below_numbers(figure: go.Figure, names: Sequence[str], rates: np.ndarray, x: Sequence[int]) -> bool:
+    """A second line for the columns' ticks, right for how many of 100; False where there is no room for it."""
     if len(names) > 1 + _MOST_RATES:
-        return
+        return False
     ticks = [f"{name}<br>{100 * rate:.0f}" for name, rate in zip(names, rates, strict=True)]
-    margin = (figure.layout.margin[side] or 0) + _LINE
     figure.update_xaxes(tickvals=list(x), ticktext=ticks)
-    figure.update_layout(height=figure.layout.height + _LINE, margin={side: margin})
+    figure.update_layout(height=figure.layout.height + LINE)
+    return True

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from core.analysis.document_profile import Reliability
 from core.retrieval.study import CHANCE
 from core.runs.tables import Row
-from pages.shared.figures.reliability import fade, rates_below_numbers, right_for, solidity
+from pages.shared.figures.reliability import LINE, fade, rates_below_numbers, right_for, solidity
 from pages.shared.figures.template import LEGEND_ABOVE, band, row_error_bars, template
 from pages.shared.theme import CLEAR, DIVERGING, GRID_LINE, QUIET, SEQUENTIAL, SERIES, TICK_SIZE
 
@@ -19,6 +19,10 @@ _ORDERS = {
     "activation": "the weakest head goes first",
     "random": "random order",
 }
+
+
+_BELOW = 46
+"""Pixels: of the margin for ticks and their title."""
 
 
 def votes_figure(
@@ -57,7 +61,9 @@ def votes_figure(
     )
     if reliability is not None:
         fade(figure, solidity(reliability, heads)[1:], columns, places, theme)
-        rates_below_numbers(figure, [str(head) for head in columns], reliability.rates[1:], columns, "b")
+        if rates_below_numbers(figure, [str(head) for head in columns], reliability.rates[1:], columns):
+            figure.update_xaxes(title={"text": "head, and right for how many of 100", "standoff": 6})
+            figure.update_layout(margin={"b": _BELOW + LINE})
     return figure
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.analysis.document_profile import Ranks, Reliability
-from pages.shared.figures.reliability import fade, rates_below_numbers, right_for, solidity
+from pages.shared.figures.reliability import LINE, fade, rates_below_numbers, right_for, solidity
 from pages.shared.figures.similarity import colour_limit
 from pages.shared.figures.template import template
 from pages.shared.text import drawn, short_names
@@ -67,7 +67,9 @@ def profile_figure(
     solid = solidity(reliability, heads)
     if reliability is not None:
         fade(figure, solid, range(len(columns)), range(len(topics)), theme)
-        rates_below_numbers(figure, columns, reliability.rates, range(len(columns)), "t")
+        if rates_below_numbers(figure, columns, reliability.rates, range(len(columns))):
+            figure.update_layout(margin={"t": _ABOVE + LINE})
+            _name_ticks(figure, "head<br>right of 100")
     places = np.flatnonzero(votes >= 0)
     figure.add_trace(
         go.Scatter(
@@ -87,6 +89,12 @@ def profile_figure(
     figure.add_shape(type="rect", x0=head - 0.5, x1=head + 0.5, **ends, line={"color": FRAME[theme], "width": 2})
     figure.add_shape(type="line", x0=0.5, x1=0.5, **ends, line={"color": INK[theme], "width": 1})
     return figure
+
+
+def _name_ticks(figure: go.Figure, text: str) -> None:
+    """Left of the ticks above the cells, over the topics' names."""
+    ends = {"x": 0, "xref": "x domain", "xanchor": "right", "y": 1, "yref": "y domain", "yanchor": "bottom"}
+    figure.add_annotation(text=text, align="right", xshift=-4, showarrow=False, font={"size": TICK_SIZE}, **ends)
 
 
 def along_figure(values: np.ndarray, topics: Sequence[str], measure: str, theme: str) -> go.Figure:

@@ -124,8 +124,11 @@ def through_every_head(state: RunState, chosen: Chosen) -> None:
         part = part_control(found)
     with right:
         head = choose_head(state.manifest.shape.heads, as_buttons=True)
-        reference = reference_control(state) if state.analysed else NAMES
-        measure = measure_control(reference) if state.analysed else "percentile"
+        reference, measure = NAMES, "percentile"
+        if state.analysed:
+            with st.container(horizontal=True, gap="medium"):
+                reference = reference_control(state)
+                measure = measure_control(reference)
     shown = DocumentView(state, chosen.name, found, part, stage, head, measure, reference)
     consensus_section(shown)
     profile_section(shown)

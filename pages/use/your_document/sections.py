@@ -58,18 +58,21 @@ def consensus_section(shown: DocumentView) -> None:
             [
                 f"{found.percentiles[0, topic]:.0f}",
                 safe(number(float(found.cosines[0, topic]))),
-                f"{votes.shares[topic]:.0%}" if votes.shares[topic] else "–",
+                f"{100 * votes.shares[topic]:.0f} %" if votes.shares[topic] else "–",
                 _voters(shown, topic),
             ],
         )
         for topic in chosen
     ]
-    st.html(figure_table(["Percentile", "Cosine", "Votes", "Heads that vote for it"], -1, lines))
+    voting = "Heads that vote for it"
+    if reliability is not None:
+        voting += "<small>(right for … of 100)</small>"
+    st.html(figure_table(["Percentile", "Cosine", "Votes", voting], -1, lines))
     said = f"Percentile and cosine are the full embedding's.{_of_a_sample(shown)}"
     if reliability is not None:
         said += (
-            " Beside each head: for how many of 100 documents of the corpus it is right. By chance it would be "
-            f"{100 * reliability.chance:.0f}; the full embedding is right for {100 * reliability.rates[0]:.0f}. Votes "
+            " In brackets: for how many of 100 labelled documents the head's nearest topic is the right one "
+            f"(the full embedding: {100 * reliability.rates[0]:.0f}, chance: {100 * reliability.chance:.0f}). Votes "
             f"are weighted by reliability above chance.{_circular(shown)}"
         )
     if left_out := len(all_topics(shown.state).names) - len(topics):
@@ -90,8 +93,7 @@ def _voters(shown: DocumentView, topic: int) -> str:
     solid = 0.65 + 0.35 * solidity(reliability, len(shown.consensus.choices))
     named = [
         f'<span style="white-space:nowrap;opacity:{solid[head]:.2f}" title="Head {head}, '
-        f'{right_for(reliability.rates[head])}">{head}<small style="display:inline"> '
-        f"{100 * reliability.rates[head]:.0f}</small></span>"
+        f'{right_for(reliability.rates[head])}">{head} ({100 * reliability.rates[head]:.0f})</span>'
         for head in heads[:_MOST_VOTERS]
     ]
     more = [f"and {len(heads) - _MOST_VOTERS} more"] if len(heads) > _MOST_VOTERS else []

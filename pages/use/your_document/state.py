@@ -156,13 +156,14 @@ def _weighted(votes: Consensus, topics: Sequence[str], reliability: Reliability)
         if votes.shares[most] < 0.5:
             opening = "The heads do not agree with each other"
         else:
-            opening = "Most heads agree" if most == votes.first else "Most heads disagree"
+            opening = "The heads mostly agree" if most == votes.first else "The heads mostly disagree"
         named = [most, *(topic for topic in others[:2] if votes.shares[topic] >= WORTH_NAMING)]
         if votes.first not in named:
             named.append(votes.first)
+        agreed = "it" if most == votes.first else "the full embedding's choice"
         shares = [
             f"{100 * votes.shares[topic]:.0f} % {'of the votes are ' if topic == most else ''}for "
-            f"{'it' if topic == votes.first else _name(topics, topic)}"
+            f"{agreed if topic == votes.first else _name(topics, topic)}"
             for topic in named
         ]
         said = [f"{opening}: weighted by how often each is right on the corpus, {', '.join(shares)}."]
