@@ -48,8 +48,9 @@ class Examples:
 
     def with_full(self, docs: np.ndarray, labels: np.ndarray | None = None) -> np.ndarray:
         """The same with the full embedding, the heads side by side, as index 0: ``[doc, 1 + head, topic]``."""
-        whole = Examples(self.sums.reshape(len(self.sums), 1, -1), self.counts)
-        full = whole.similarity(docs.reshape(len(docs), 1, -1), labels)
+        width = docs.shape[1] * docs.shape[2]  # not -1: there may be no documents
+        whole = Examples(self.sums.reshape(len(self.sums), 1, width), self.counts)
+        full = whole.similarity(docs.reshape(len(docs), 1, width), labels)
         return np.concatenate([full, self.similarity(docs, labels)], axis=1)
 
 

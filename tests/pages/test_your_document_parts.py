@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pytest
 
-from core.analysis.document_profile import Profile, Ranks, consensus
+from core.analysis.document_profile import Profile, Ranks, Reliability, consensus
 from core.model.attention import Attended, Piece
 from core.uploads import MAX_CHARACTERS
 from pages.shared.figures.words import resting, runs, strongest_words, words_html
 from pages.shared.heads_in_address import heads_named
 from pages.shared.show import defused
 from pages.use.your_document.export import file_name
-from pages.use.your_document.figures import MOST_TOPICS, activation_figure, shown_topics
+from pages.use.your_document.figures import MOST_TOPICS, activation_figure, profile_figure, shown_topics
 from pages.use.your_document.input import EXAMPLE, MOST, PASTED, OwnDocuments
 from pages.use.your_document.state import consensus_sentences, standing
 
@@ -52,6 +52,58 @@ def test_the_sentences_of_agreement_and_of_a_document_about_nothing() -> None:
     assert first.startswith("The full embedding finds no topic that stands out; first comes “rivers”, nearer than 60 %")
     assert second == "None of the 2 heads votes for it: it is what they add up to, and no single head says it."
     assert third == "Elsewhere: head 1 for “engines”; head 2 for “poems”."
+
+
+def weighted(percentiles: list[list[float]], rates: list[float], chance: float = 1 / 3) -> list[str]:
+    found, reliability = a_profile(percentiles), Reliability(np.array(rates), chance)
+    return consensus_sentences(found, consensus(found, "cosine", reliability), TOPICS, reliability)[1:]
+
+
+def test_the_sentences_weigh_heads_and_name_no_unreliable_ones() -> None:
+    # Weights above a third: head 1 (0.6 - 1/3) / (2/3) = 0.4, head 2 0.1, heads 3 and 4 none. Poems 80 %, rivers 20 %.
+    percentiles: list[list[float]] = [[20, 50, 93], [10, 20, 80], [90, 20, 10], [99, 20, 10], [98, 5, 60]]
+    assert weighted(percentiles, [0.7, 0.6, 0.4, 1 / 3, 0.1]) == [
+        "The heads mostly agree: weighted by how often each is right on the corpus, 80 % of the votes are for it, 20 % "
+        "for “rivers”.",
+        "The most reliable head, 1 (right for 60 of 100 documents; the full embedding for 70), agrees with the full "
+        "embedding.",
+        "Heads 3–4 are no better than chance and have no vote.",
+    ]
+
+
+def test_the_sentences_of_heads_that_disagree() -> None:
+    # The full embedding says poems. Equal weights: rivers and engines one head each of three, then of two.
+    rates = [0.7, 0.6, 0.6, 0.6]
+    split = weighted([[20, 50, 93], [90, 20, 10], [10, 90, 20], [10, 20, 90]], rates)
+    assert split[0] == (
+        "The heads do not agree with each other: weighted by how often each is right on the corpus, 33 % of the votes "
+        "are for “rivers”, 33 % for “engines”, 33 % for the full embedding's choice."
+    )
+    against = weighted([[20, 50, 93], [90, 20, 10], [90, 20, 10], [90, 20, 10]], rates)
+    assert against[0] == (
+        "The heads mostly disagree: weighted by how often each is right on the corpus, 100 % of the votes are for "
+        "“rivers”, 0 % for the full embedding's choice."
+    )
+    assert against[1].endswith(", votes for “rivers”.")
+    assert weighted([[20, 50, 93]] * 4, rates)[0] == "All 3 heads with a vote agree."
+    assert weighted([[20, 50, 93]] * 4, [0.7, 0.1, 0.2, 1 / 3]) == [
+        "No head is better than chance on this corpus, so their votes are not counted."
+    ]
+
+
+def test_unreliable_heads_fade_and_show_their_reliability() -> None:
+    reliability = Reliability(np.array([0.7, 0.6, 0.35, 0.1]), 0.1)
+    values, votes = np.zeros((4, 3)), np.array([0, 1, 2])
+    drawn = profile_figure(values, TOPICS, votes, 1, "cosine", "light", reliability)
+    cells, veil, dots = drawn.data
+    # Weights 5/9, 2.5/9 and 0: the best head and the full embedding are clear, head 2 half, head 3 has no vote.
+    assert np.array(veil.z)[0] == pytest.approx([0, 0, 0.375, 0.75])
+    assert list(dots.x) == [1, 2]
+    assert list(drawn.layout.xaxis.ticktext) == ["full<br>70", "1<br>60", "2<br>35", "3<br>10"]
+    assert cells.customdata[0][1][0] == "head 1, right for 60 of 100 documents"
+    plain = profile_figure(values, TOPICS, votes, 1, "cosine", "light")
+    assert len(plain.data) == 2
+    assert list(plain.data[1].x) == [1, 2, 3]
 
 
 def test_a_document_that_is_near_to_everything_is_told_to_be() -> None:
