@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import io
+import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import unescape
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pytest
 
 from core.analysis.document_profile import Profile, Ranks, Reliability, consensus
 from core.model.attention import Attended, Piece
+from core.model.chunks import Chunk, Reach
 from core.uploads import MAX_CHARACTERS
+from pages.shared.data import RunState
+from pages.shared.embedding import EmbeddedText
 from pages.shared.figures.words import resting, runs, strongest_words, words_html
 from pages.shared.heads_in_address import heads_named
 from pages.shared.show import defused
-from pages.use.your_document.export import file_name
+from pages.use.your_document.export import as_json, file_name, report_html, whole_table
 from pages.use.your_document.figures import MOST_TOPICS, activation_figure, profile_figure, shown_topics
 from pages.use.your_document.input import EXAMPLE, MOST, PASTED, OwnDocuments
-from pages.use.your_document.state import consensus_sentences, standing
+from pages.use.your_document.state import DocumentView, consensus_sentences, standing
+from tests.support.synthetic import FOOTBALL_REPORT, misnamed_run
 
 TOPICS = ("rivers", "engines", "poems")
 
@@ -104,6 +110,46 @@ def test_unreliable_heads_fade_and_show_their_reliability() -> None:
     plain = profile_figure(values, TOPICS, votes, 1, "cosine", "light")
     assert len(plain.data) == 2
     assert list(plain.data[1].x) == [1, 2, 3]
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> DocumentView:
+    """A football report in a run whose topics' names mislead."""
+    run = misnamed_run(tmp_path_factory.mktemp("misnamed"))
+    text = EmbeddedText(
+        (Chunk(0, 5, "Goal!", 20),), dict.fromkeys((1, 2, 3), FOOTBALL_REPORT[None]), Reach(20, 20, None)
+    )
+    return DocumentView(RunState(run, run.manifest()), "report", text, 0, 1, 1, reference="examples")
+
+
+def test_a_football_report_is_about_football_where_names_say_politics(report: DocumentView) -> None:
+    by_examples = " ".join(consensus_sentences(report.profile, report.consensus, report.topics, report.reliability))
+    assert "puts it with “football”" in by_examples
+    assert "The most reliable head, 1 (right for 100 of 100 documents; the full embedding for 100)" in by_examples
+    by_names = replace(report, reference="names")
+    said = consensus_sentences(by_names.profile, by_names.consensus, by_names.topics, by_names.reliability)
+    assert said[1:] == ["No head is better than chance on this corpus, so their votes are not counted."]
+
+
+def test_what_is_taken_away_says_what_votes_weigh(report: DocumentView) -> None:
+    found = json.loads(as_json(report))
+    assert found["reference"] == "examples"
+    assert [(vote["topic"], vote["weight"], vote["reliability"]) for vote in found["topic votes"][:3]] == [
+        ("football", 1, 1)
+    ] * 3
+    table = whole_table(report)
+    assert set(table["reference"].to_pylist()) == {"examples"}
+    head_1 = table.filter(pc.equal(table["head"], 1))
+    assert set(head_1["reliability"].to_pylist()) == set(head_1["weight"].to_pylist()) == {1}
+    assert set(table.filter(pc.equal(table["head"], 0))["weight"].to_pylist()) == {None}
+    page = report_html(report, None)
+    assert "Compared with topics by examples" in page
+    assert page.count("<td>right for 100 of 100 documents</td>") == 4, "the full embedding and three heads"
+    votes = [row.count("outline:") for row in re.findall("<tr.*?</tr>", page.split("Topic profile")[1])][1:6]
+    assert votes[:4] == [0, 1, 1, 1], "the full embedding has no vote of its own"
+    by_names = report_html(replace(report, reference="names"), None)
+    assert by_names.count("<td>right for 0 of 100 documents</td>") >= 3
+    assert "Compared with topics by topic names" in by_names
 
 
 def test_a_document_that_is_near_to_everything_is_told_to_be() -> None:

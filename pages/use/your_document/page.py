@@ -103,7 +103,7 @@ def measure_control(reference: str) -> str:
         "measure",
         list(MEASURES),
         "percentile",
-        format_func=MEASURES.__getitem__,
+        format_func=lambda name: "Cosine" if (name, reference) == ("cosine", EXAMPLES) else MEASURES[name],
         required=True,
         help=why("percentile", "vote"),
     )

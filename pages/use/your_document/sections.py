@@ -211,6 +211,7 @@ def profile_table(shown: DocumentView) -> pa.Table:
     rows, topics = found.cosines.shape
     votes_of = np.zeros((rows, topics), dtype=bool)
     votes_of[np.arange(1, rows), votes.choices] = True
+    weights = np.repeat(np.concatenate([[np.nan], votes.weights]), topics)
     rates = [None] * rows if shown.reliability is None else shown.reliability.rates.tolist()
     return pa.table(
         {
@@ -220,6 +221,7 @@ def profile_table(shown: DocumentView) -> pa.Table:
             "cosine": found.cosines.reshape(-1),
             "percentile": found.percentiles.reshape(-1),
             "vote": votes_of.reshape(-1),
+            "weight": pa.array(weights, from_pandas=True),
             "reference": [shown.reference] * (rows * topics),
             "reliability": pa.array([rate for rate in rates for _ in range(topics)], pa.float64()),
         }

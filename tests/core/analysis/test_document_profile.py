@@ -25,7 +25,7 @@ from core.runs.labels import label_codes
 from core.runs.results import read_examples, read_similarity, read_tables, read_topics
 from core.runs.run import Run
 from precompute.steps.analyse import step as analyse
-from tests.support.synthetic import PlantedTopics, write_run
+from tests.support.synthetic import FOOTBALL_REPORT, PlantedTopics, misnamed_run, write_run
 
 
 def test_percentiles_by_hand() -> None:
@@ -184,20 +184,7 @@ def test_a_stored_document_has_the_runs_own_cosines(tmp_path: Path, centre: bool
 
 @pytest.fixture
 def misnamed(tmp_path: Path) -> Run:
-    """Heads 1 to 3 carry the topic, but each name points to another topic's documents; head 4 is noise."""
-    shape = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
-    chance = np.random.default_rng(0)
-    topics = ["football", "politics", "cooking"]
-    directions = np.tile(np.eye(8)[:3], (1, 4)).astype(np.float32)  # [topic, width]
-    labels = [topics[doc % 3] for doc in range(60)]
-    vectors = directions[np.arange(60) % 3] + 2 + chance.normal(0, 0.1, size=(60, 32))
-    vectors[:, 24:] = chance.normal(size=(60, 8))
-    vectors = vectors.astype(np.float16)
-    names = {"politics": directions[0], "cooking": directions[1], "football": directions[2]}
-    run = write_run(tmp_path, "misnamed", shape, lambda _, first, n: vectors[first : first + n], labels, 25)
-    model = PlantedTopics(shape, dict.fromkeys((1, 2, 3), names))
-    analyse.run(analyse.AnalyseConfig(tmp_path, "misnamed", model=model))
-    return run
+    return misnamed_run(tmp_path)
 
 
 def test_names_that_mislead_are_not_believed_and_examples_do_not_mislead(misnamed: Run) -> None:
@@ -207,16 +194,14 @@ def test_names_that_mislead_are_not_believed_and_examples_do_not_mislead(misname
     assert stored.mean == pytest.approx(vectors.mean(axis=0), abs=1e-3)
     labels = label_codes(misnamed.documents(["topic"])["topic"], topics.names)
     activations = Ranks.of([np.zeros((60, 5))])
-    report = np.tile(np.eye(8)[0], (4, 1)) + 2  # a football report that nobody has labelled
-    report[3] = np.arange(8)
     football, politics = topics.names.index("football"), topics.names.index("politics")
 
     by_name = Yardstick(topics.vectors[1].reshape(-1, 4, 8), Ranks.of(read_similarity(misnamed, 1, 3)), activations)
     rows = [row for row in tables.pick("topic_match", stage=1, slicing="heads", within=1) if row["head"] is not None]
     names = Reliability(np.array([row["rate"] for row in rows]), rows[0]["chance"])
-    counted = consensus(profile(report, by_name), "cosine")
+    counted = consensus(profile(FOOTBALL_REPORT, by_name), "cosine")
     assert counted.voters(politics)[:3] == [1, 2, 3], "counted, the heads vote for politics"
-    weighed = consensus(profile(report, by_name), "cosine", names)
+    weighed = consensus(profile(FOOTBALL_REPORT, by_name), "cosine", names)
     assert not {1, 2, 3} & set(weighed.voters(politics)), "they are never right on the corpus"
 
     examples = Yardstick.by_examples(
@@ -225,7 +210,7 @@ def test_names_that_mislead_are_not_believed_and_examples_do_not_mislead(misname
     rows = tables.pick("example_match", stage=1)
     reliability = Reliability(np.array([row["rate"] for row in rows]), rows[0]["chance"])
     assert reliability.rates[:4].tolist() == [1, 1, 1, 1]
-    votes = consensus(profile(report, examples), "cosine", reliability)
+    votes = consensus(profile(FOOTBALL_REPORT, examples), "cosine", reliability)
     assert votes.first == football
     assert votes.voters(football)[:3] == [1, 2, 3]
     assert votes.shares[football] > 0.7
