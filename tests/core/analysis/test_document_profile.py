@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from core.analysis.document_profile import (
@@ -214,3 +216,22 @@ def test_names_that_mislead_are_not_believed_and_examples_do_not_mislead(misname
     assert votes.first == football
     assert votes.voters(football)[:3] == [1, 2, 3]
     assert votes.shares[football] > 0.7
+
+
+def test_damaged_examples_are_refused(misnamed: Run) -> None:
+    path = misnamed.analysis_path("examples")
+    table = pq.read_table(path)
+    short = [vector[:-1] for vector in table["vector"].to_pylist()]
+    column = table.schema.get_field_index("vector")
+    pq.write_table(table.set_column(column, table.schema.field(column), pa.array(short, table["vector"].type)), path)
+    with pytest.raises(Mistake, match=r"^examples\.parquet is damaged at stage 1\. Rebuild it with 'python -m"):
+        read_examples(misnamed, 1)
+
+
+def test_a_corpus_without_enough_examples_is_analysed_and_has_no_match_by_examples(tmp_path: Path) -> None:
+    shape = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
+    vectors = np.random.default_rng(0).normal(size=(8, 32)).astype(np.float16)
+    run = write_run(tmp_path, "few", shape, lambda _, first, n: vectors[first : first + n], ["a", "b"] * 4, 15)
+    analyse.run(analyse.AnalyseConfig(tmp_path, "few", model=PlantedTopics(shape, {})))
+    assert read_tables(run).rows["example_match"] == []
+    assert read_examples(run, 1).counts.tolist() == [4, 4], "one fewer than a topic needs"
