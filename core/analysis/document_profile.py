@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from core.analysis.examples import Examples
 from core.analysis.similarity import head_norms, similarity
 from core.errors import Mistake, listed
 
@@ -54,13 +55,43 @@ class Yardstick:
     """What a document is measured against at one stage of a run."""
 
     topics: np.ndarray
-    """``[topic, head, dim]``: the topics' vectors."""
+    """``[topic, head, dim]``: the vectors of the topics' names, or the means of their examples."""
     similarities: Ranks
     """``[1 + head, topic, doc]``: the corpus's."""
     activations: Ranks
     """``[1 + head, doc]``: the corpus's."""
     mean: np.ndarray | None = None
-    """``[head, dim]``: the corpus's mean, where the run's cosines were computed around it; None where not."""
+    """``[head, dim]``: the corpus's mean, where cosines are computed around it; None where not."""
+    names: tuple[str, ...] = ()
+    """``[topic]``."""
+
+    @classmethod
+    def by_examples(
+        cls,
+        names: Sequence[str],
+        examples: Examples,
+        mean: np.ndarray,
+        corpus: Iterable[np.ndarray],
+        labels: np.ndarray,
+        activations: Ranks,
+    ) -> Yardstick:
+        """Topics with too few examples are left out.
+
+        ``corpus`` gives ``[doc, head, dim]``, some documents at a time, with ``labels[doc]`` (-1 for none): each is
+        left out of its own topic's examples.
+        """
+        usable = examples.usable
+
+        def similarities() -> Iterator[np.ndarray]:
+            first = 0
+            for part in corpus:
+                own = labels[first : first + len(part)]
+                yield examples.with_full(part.astype(np.float32) - mean, own)[:, :, usable]
+                first += len(part)
+
+        topics = mean + examples.sums[usable] / examples.counts[usable, None, None]
+        known = tuple(name for name, enough in zip(names, usable, strict=True) if enough)
+        return cls(topics, Ranks.of(similarities()), activations, mean, known)
 
 
 @dataclass(frozen=True)
@@ -112,46 +143,54 @@ BY: dict[str, str] = {
 
 
 @dataclass(frozen=True)
+class Reliability:
+    """For which share of the corpus's labelled documents the nearest topic is the labelled one."""
+
+    rates: np.ndarray
+    """``[1 + head]``: index 0 is the full embedding."""
+    chance: float
+
+    @property
+    def weights(self) -> np.ndarray:
+        """``[head]``: how far a head is above chance; 0 at chance or below, 1 for one that is always right."""
+        above: np.ndarray = np.maximum(self.rates[1:] - self.chance, 0) / max(1 - self.chance, 1e-12)
+        return above
+
+
+@dataclass(frozen=True)
 class Consensus:
-    """What the full embedding says, and how many heads say the same."""
+    """What the full embedding says, and what the heads say, each weighted by its reliability where that is known."""
 
     order: np.ndarray
     """``[topic]``: indices of topics, the full embedding's first choice first."""
     choices: np.ndarray
     """``[head]``: the topic that each head votes for."""
-    counts: np.ndarray
-    """``[topic]``: votes of the heads."""
-    dissent: tuple[int, ...]
-    """Heads, from 1, that do not vote for the full embedding's first choice."""
+    weights: np.ndarray
+    """``[head]``: 0 for a head without a vote."""
+    shares: np.ndarray
+    """``[topic]``: of all weighted votes; 0 everywhere if no head has a vote."""
 
     @property
     def first(self) -> int:
         """The full embedding's first choice."""
         return int(self.order[0])
 
-    @property
-    def agreement(self) -> float:
-        """Share of the heads that vote for the full embedding's first choice."""
-        return 1 - len(self.dissent) / len(self.choices)
+    def voters(self, topic: int) -> list[int]:
+        """Heads, from 1, that vote for a topic, those of most weight first."""
+        heads = np.flatnonzero((self.choices == topic) & (self.weights > 0))
+        return [int(head) + 1 for head in heads[np.argsort(-self.weights[heads], kind="stable")]]
 
 
-def consensus(found: Profile, by: str = "percentile") -> Consensus:
-    """The heads' votes; equal percentiles, common at the top, go to the larger cosine."""
+def consensus(found: Profile, by: str = "percentile", reliability: Reliability | None = None) -> Consensus:
+    """The heads' votes; equal percentiles, common at the top, go to the larger cosine.
+
+    Without ``reliability`` all heads weigh the same.
+    """
     if by not in BY:
         raise Mistake(f"Votes by '{by}' are unknown. Choose one of {listed(BY)}.")
     first = found.percentiles if by == "percentile" else found.cosines
     order = np.lexsort((-found.cosines, -first), axis=-1)  # by the last key first; stable
     choices = order[1:, 0]
-    return Consensus(
-        order[0],
-        choices,
-        np.bincount(choices, minlength=found.cosines.shape[1]),
-        tuple(int(head) + 1 for head in np.flatnonzero(choices != order[0, 0])),
-    )
-
-
-def most_different(one: Profile, other: Profile) -> np.ndarray:
-    """Heads, from 1, by how much two documents' percentiles differ on average over the topics; most first."""
-    apart = np.abs(one.percentiles[1:] - other.percentiles[1:]).mean(axis=1)
-    order: np.ndarray = np.argsort(-apart, kind="stable") + 1
-    return order
+    weights = np.ones(len(choices)) if reliability is None else reliability.weights
+    votes = np.bincount(choices, weights, minlength=found.cosines.shape[1])
+    return Consensus(order[0], choices, weights, votes / max(float(weights.sum()), 1e-12))

@@ -46,6 +46,13 @@ class Examples:
         values[:, :, ~self.usable] = -np.inf
         return np.asarray(values)
 
+    def with_full(self, docs: np.ndarray, labels: np.ndarray | None = None) -> np.ndarray:
+        """The same with the full embedding, the heads side by side, as index 0: ``[doc, 1 + head, topic]``."""
+        width = docs.shape[1] * docs.shape[2]  # not -1: there may be no documents
+        whole = Examples(self.sums.reshape(len(self.sums), 1, width), self.counts)
+        full = whole.similarity(docs.reshape(len(docs), 1, width), labels)
+        return np.concatenate([full, self.similarity(docs, labels)], axis=1)
+
 
 def examples_of(docs: np.ndarray, labels: np.ndarray, topics: int) -> Examples:
     """From centred ``docs[doc, head, dim]`` and ``labels[doc]``, -1 for none."""

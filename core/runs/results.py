@@ -99,6 +99,35 @@ def read_analysis(run: Run, name: str) -> pa.Table:
     return table
 
 
+@dataclass(frozen=True)
+class StoredExamples:
+    """What core.analysis.examples.Examples is made of, at one stage."""
+
+    names: tuple[str, ...]
+    mean: np.ndarray
+    """``[head, dim]``: of all documents."""
+    sums: np.ndarray
+    """``[topic, head, dim]``: of each topic's centred documents."""
+    counts: np.ndarray
+    """``[topic]``."""
+
+
+def read_examples(run: Run, stage: int) -> StoredExamples:
+    """One stage of the table ``examples``, topics in their order; runs of older versions do not have it."""
+    shape, names = run.manifest().shape, read_topics(run).names
+    table = read_analysis(run, "examples")
+    table = table.filter(pc.equal(table["stage"], stage))
+    found = {row["topic"]: row for row in table.select(["topic", "documents"]).to_pylist()}
+    vectors = table["vector"].combine_chunks()
+    values = vectors.flatten().to_numpy(zero_copy_only=False)
+    lengths = pc.list_value_length(vectors).to_numpy(zero_copy_only=False)
+    if [*found] != [None, *names] or (lengths != shape.width(stage)).any() or not np.isfinite(values).all():
+        raise Mistake(f"examples.parquet is damaged at stage {stage}. Rebuild it with '{_analyse(run)}'.")
+    mean, *sums = values.reshape(len(found), shape.heads, -1)
+    counts = np.array([found[name]["documents"] for name in names])
+    return StoredExamples(names, mean, np.stack(sums), counts)
+
+
 def read_mismatches(run: Run, stage: int) -> pa.Table:
     """One stage's rows of the table ``mismatches``, ``label`` and ``nearest`` as dictionaries.
 

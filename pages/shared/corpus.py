@@ -7,15 +7,17 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import streamlit as st
 
-from core.analysis.document_profile import Ranks, Yardstick, corpus_mean
+from core.analysis.document_profile import Ranks, Reliability, Yardstick, corpus_mean
+from core.analysis.examples import Examples
 from core.analysis.similarity import unit
 from core.maps.place import Placer
+from core.model.stages import HEADS
 from core.retrieval.head_index import HeadIndex
 from core.retrieval.pairs import usual_pairs
 from core.retrieval.votes import Say
-from core.runs.results import read_fitted_map, read_similarity, read_topics
+from core.runs.results import read_examples, read_fitted_map, read_similarity, read_topics
 from core.runs.run import Run
-from pages.shared.data import RunState, head_index
+from pages.shared.data import RunState, head_index, labels, tables, vector_docs
 from pages.shared.run_version import FIGURES, one_version
 
 MOST_COMPARED = 50_000
@@ -28,9 +30,37 @@ def vote_weights(state: RunState, stage: int) -> np.ndarray:
     return _vote_weights(state.run, state.version, stage, head_index(state, stage)).weight
 
 
-def yardstick(state: RunState, stage: int) -> Yardstick:
+EXAMPLES, NAMES = "examples", "names"
+
+
+def references(state: RunState) -> tuple[str, ...]:
+    """What a document's topics can be compared with in a run that is analysed, the better one first."""
+    return (EXAMPLES, NAMES) if tables(state).rows.get("example_match") else (NAMES,)
+
+
+def yardstick(state: RunState, stage: int, reference: str = NAMES) -> Yardstick:
     """The topics, and the corpus's similarities to them and activations, for a run that is analysed."""
-    return _yardstick(state.run, state.analysis_version, stage, head_index(state, stage))
+    index = head_index(state, stage)
+    if reference == EXAMPLES:
+        own = labels(state)[vector_docs(state)]
+        return _yardstick_by_examples(state.run, state.analysis_version, stage, index, own)
+    return _yardstick(state.run, state.analysis_version, stage, index)
+
+
+def reliability(state: RunState, stage: int, reference: str) -> Reliability | None:
+    """How often the full embedding and each head are right on the corpus; None for a run without labels."""
+    found = tables(state)
+    if reference == EXAMPLES:
+        rows = found.pick("example_match", stage=stage)
+    else:
+        rows = found.pick("topic_match", stage=stage, slicing=HEADS, within=1)
+    rows = sorted((row for row in rows if row["head"] is not None), key=lambda row: int(row["head"]))
+    return Reliability(np.array([row["rate"] for row in rows]), float(rows[0]["chance"])) if rows else None
+
+
+def best_reliability(state: RunState, stage: int) -> Reliability | None:
+    """By the better reference that the run has; None without figures or labels."""
+    return reliability(state, stage, references(state)[0]) if state.analysed else None
 
 
 def pairs(state: RunState, stage: int) -> Ranks | None:
@@ -68,6 +98,21 @@ def _yardstick(run: Run, version: str, stage: int, _index: HeadIndex) -> Yardsti
         Ranks.of(_chosen(read_similarity(run, stage, len(topics.names)), docs)),
         Ranks.of([_index.activations[:, compared_with(_index.docs)].T]),
         corpus_mean(_pieces(_index), heads) if centred else None,
+        topics.names,
+    )
+
+
+@st.cache_resource(max_entries=3, show_spinner="Comparing the corpus with its topics' examples …")
+@one_version(*FIGURES)
+def _yardstick_by_examples(run: Run, version: str, stage: int, _index: HeadIndex, _labels: np.ndarray) -> Yardstick:
+    stored, docs = read_examples(run, stage), compared_with(_index.docs)
+    return Yardstick.by_examples(
+        stored.names,
+        Examples(stored.sums, stored.counts),
+        stored.mean,
+        (_index.vectors[docs[first : first + _PIECE]] for first in range(0, len(docs), _PIECE)),
+        _labels[docs],
+        Ranks.of([_index.activations[:, docs].T]),
     )
 
 

@@ -34,9 +34,13 @@ TERMS: dict[str, str] = {
     "full embedding": "All heads side by side, normalised.",
     "percentile": "How many of 100 documents of the corpus are less similar to the topic in this head: 50 is ordinary, "
     "100 is nearer than all. A head that is near to every topic has high cosines, but ordinary percentiles.",
-    "vote": "Each head votes for the topic for which the document stands out most in it. For documents: its nearest "
-    "one gets the head's whole weight, the next half of it, and so on.",
-    "consensus": "What the full embedding says, and how many of the heads, each alone, say the same.",
+    "vote": "Each head votes for one topic: the nearest one, or by names the one for which the document stands out "
+    "most. For documents: its nearest one gets the head's whole weight, the next half of it, and so on.",
+    "consensus": "What the full embedding says, and which share of the heads' weighted votes says the same.",
+    "examples": "A topic's labelled documents: their mean in a head, around the corpus mean, is what a document is "
+    "compared with. The study compares with the topic's name, which in one head is mostly noise.",
+    "reliability": "For how many of 100 labelled documents of the corpus the head's nearest topic is the right one. "
+    "Votes are weighted by it, above chance; a head at chance or below has no vote.",
     "layer": "One of the blocks that a text goes through, one after the other: attention, then a network that works on "
     "each token by itself.",
     "attention": "How a head divides its look from one token over all tokens that it may see: shares that add up to 1.",

@@ -247,7 +247,7 @@ def test_odd_texts_are_shown_as_text_and_never_run(opened: Callable[..., Page]) 
     page.get_by_role("button", name="Embed").click()
     expect(page.get_by_text("There is no text yet. Paste some, or upload a file.")).to_be_visible(timeout=SLOW)
     paste(page, "word")
-    expect(page.get_by_text("Only 3 tokens: a profile of so little text says little.")).to_be_visible(timeout=2 * SLOW)
+    expect(page.get_by_text("Only 3 tokens: too short for a reliable profile.")).to_be_visible(timeout=2 * SLOW)
     through(page)
     odd = f"{EVIL} مرحبا بالعالم 你好，世界 👩‍🚀 {SENTENCE}"
     paste(page, odd)

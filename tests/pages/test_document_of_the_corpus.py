@@ -29,7 +29,7 @@ def run(analysed_cache: Path) -> Run:
 @pytest.fixture(scope="module")
 def anew(run: Run) -> Embedded:
     texts = run.documents(["text"])["text"].to_pylist()
-    return run_model(run.manifest(), Whereabouts(fetch=False)).embed([texts[doc] for doc in DOCS])
+    return run_model(run.manifest().model, Whereabouts(fetch=False)).embed([texts[doc] for doc in DOCS])
 
 
 @pytest.mark.parametrize("stage", STAGES)

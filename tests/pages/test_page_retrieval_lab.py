@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,9 @@ from core.retrieval.apply import prune
 from core.retrieval.head_index import HeadIndex
 from core.retrieval.votes import Say
 from core.retrieval.ways import Heads, Seen, rank
-from core.runs.results import read_query_set
+from core.runs.results import read_query_set, read_tables
 from core.runs.run import Run
+from pages.shared.heads_in_address import parse_weights
 from tests.support.apps import page_at
 
 PAGE = "pages/use/retrieval_lab/page.py"
@@ -79,6 +81,23 @@ def test_a_preset_sets_the_heads(retrieved_cache: Path, monkeypatch: pytest.Monk
     assert not app.exception
     assert "Every head is switched off" not in shown(app)
     assert app.selectbox(key="lab preset").value is None
+
+
+def test_reliability_stands_below_each_head_and_is_a_preset(
+    retrieved_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = read_tables(Run(retrieved_cache, "demo")).pick("example_match", stage=1)
+    rates = np.array([row["rate"] for row in rows if row["head"]])
+    app = page_at(retrieved_cache, PAGE, monkeypatch, 120)
+    charts = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+    votes = [chart for chart in charts if chart["data"][0]["type"] == "heatmap"]
+    assert len(votes) == 2
+    for chart in votes:
+        assert chart["layout"]["xaxis"]["ticktext"] == [f"{head}<br>{100 * r:.0f}" for head, r in enumerate(rates, 1)]
+    app.selectbox(key="lab preset").set_value("By reliability").run()
+    above = np.maximum(rates - rows[0]["chance"], 0)
+    weights = parse_weights(app.query_params["mix"], 12)
+    assert weights == pytest.approx(above / above.max(), abs=0.005)
 
 
 @pytest.mark.parametrize("mix", ["99", "1*1e9", "<script>", "1-"])

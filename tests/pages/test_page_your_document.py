@@ -21,7 +21,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.analysis.document_profile import Ranks
 from core.model.embedder import Embedder, EmbedderConfig
-from core.runs.results import read_similarity, read_topics
+from core.runs.results import read_similarity, read_tables, read_topics
 from core.runs.run import Run
 from core.uploads import Watch
 from core.uploads.apart import ParserQueue
@@ -136,7 +136,7 @@ def test_a_pasted_document_of_the_corpus_is_found_again_by_every_head(
     open_page: Callable[..., AppTest], cache: Path
 ) -> None:
     text = Run(cache, "tiny").documents(["text"])["text"][11].as_py()
-    app = settled(paste(open_page(cache, head="3"), text), whole)
+    app = settled(paste(open_page(cache, head="3", reference="names"), text), whole)
     assert headings(app) == [
         "What it is about",
         "Topic profile",
@@ -157,11 +157,48 @@ def test_a_pasted_document_of_the_corpus_is_found_again_by_every_head(
     stored = np.concatenate(list(read_similarity(Run(cache, "tiny"), 1, len(names))))
     expected = Ranks.of([stored]).percentile(stored[11].astype(np.float32))
     drawn = profile_cells(app)
-    assert drawn["layout"]["xaxis"]["ticktext"] == ["full", "1", "2", "3", "4"]
+    assert [tick.split("<br>")[0] for tick in drawn["layout"]["xaxis"]["ticktext"]] == ["full", "1", "2", "3", "4"]
     cells = _array(drawn["data"][0]["z"]).T  # [1 + head, topic], topics in another order
     assert np.abs(np.sort(cells, axis=1) - np.sort(expected, axis=1)).max() < 100 * 2.5 / 60  # rounding: two ranks
     assert np.array_equal(cells[0], -np.sort(-cells[0]))
-    assert re.search(r"Only \d+ tokens: a profile of so little text says little", said(app))
+    assert re.search(r"Only \d+ tokens: too short for a reliable profile", said(app))
+
+
+def rates(cache: Path, table: str, stage: int = 1) -> list[str]:
+    """The full embedding's and each head's, as the page shows them."""
+    rows = read_tables(Run(cache, "tiny")).pick(table, stage=stage)
+    rows = [row for row in rows if row.get("slicing", "heads") == "heads" and row.get("within", 1) == 1]
+    return [f"{100 * row['rate']:.0f}" for row in rows if row["head"] is not None]
+
+
+def test_examples_are_the_default_and_names_are_in_the_address(open_page: Callable[..., AppTest], cache: Path) -> None:
+    app = settled(paste(open_page(cache), "harbour violin enzyme 5"), whole)
+    compared = pill(app, "reference")
+    assert compared.value == "examples"
+    assert "reference" not in app.query_params
+    ticks = profile_cells(app)["layout"]["xaxis"]["ticktext"]
+    assert [tick.split("<br>")[1] for tick in ticks] == rates(cache, "example_match")
+    cells = profile_cells(app)["data"][0]["z"]
+    compared.set_value("names")
+    app.run()
+    assert "names" in app.query_params["reference"]
+    ticks = profile_cells(app)["layout"]["xaxis"]["ticktext"]
+    assert [tick.split("<br>")[1] for tick in ticks] == rates(cache, "topic_match")
+    assert profile_cells(app)["data"][0]["z"] != cells
+    assert "(right for … of 100)" in said(app)
+
+
+def test_a_run_of_an_older_version_compares_by_names_and_says_what_brings_examples(
+    open_page: Callable[..., AppTest], cache: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(cache, tmp_path / "cache")
+    for table in ("examples", "example_match"):
+        Run(tmp_path / "cache", "tiny").analysis_path(table).unlink()
+    app = settled(paste(open_page(tmp_path / "cache", reference="examples"), "harbour violin enzyme 5"), whole)
+    assert "reference" not in [group.key for group in app.button_group]
+    assert "To compare with examples, run `python -m precompute analyse tiny`." in said(app)
+    ticks = profile_cells(app)["layout"]["xaxis"]["ticktext"]
+    assert [tick.split("<br>")[1] for tick in ticks] == rates(cache, "topic_match")
 
 
 def test_an_example_is_one_click_away(open_page: Callable[..., AppTest], cache: Path) -> None:
@@ -256,7 +293,7 @@ def test_a_document_of_too_many_chunks_says_so_and_shows_its_beginning(
     [
         ("", "There is no text yet. Paste some, or upload a file."),
         (" \n\t ", "There is no text yet. Paste some, or upload a file."),
-        ("harbour", "Only 3 tokens: a profile of so little text says little."),
+        ("harbour", "Only 3 tokens: too short for a reliable profile."),
         ("violin " * 200_000, "Only the first 1,000,000 of 1,400,000 characters were kept."),
         ("سلام harbour 你好 😀‍🔥", "tokens"),
         (f"{NASTY} harbour", "tokens"),
@@ -318,7 +355,7 @@ def test_who_waits_for_a_parser_sees_the_place_and_loses_no_file(
         """A line that somebody leaves at the third place."""
 
         @contextmanager
-        def turn(self, watch: Watch) -> Iterator[None]:
+        def place(self, watch: Watch) -> Iterator[None]:
             watch(2)
             st.stop()
             yield
@@ -462,6 +499,8 @@ def test_a_run_without_labels_has_a_profile_all_the_same(
     stored = np.concatenate(list(read_similarity(Run(tmp_path / "cache", "tiny"), 1, len(names))))[4]
     pill(app, "measure").set_value("cosine")
     app.run()
+    assert "Topics are compared by their names: fewer than two topics have 5 labelled documents." in said(app)
+    assert "right for" not in said(app), "without labels nothing is known of how reliable heads are"
     drawn = profile_cells(app)
     assert len(drawn["layout"]["yaxis"]["ticktext"]) == len(names)
     cells = _array(drawn["data"][0]["z"]).T  # [1 + head, topic], topics by the full embedding

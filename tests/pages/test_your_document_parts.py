@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import io
+import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import unescape
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pytest
 
-from core.analysis.document_profile import Profile, Ranks, consensus
+from core.analysis.document_profile import Profile, Ranks, Reliability, consensus
 from core.model.attention import Attended, Piece
+from core.model.chunks import Chunk, Reach
 from core.uploads import MAX_CHARACTERS
+from pages.shared.data import RunState
+from pages.shared.embedding import EmbeddedText
 from pages.shared.figures.words import resting, runs, strongest_words, words_html
 from pages.shared.heads_in_address import heads_named
 from pages.shared.show import defused
-from pages.use.your_document.export import file_name
-from pages.use.your_document.figures import MOST_TOPICS, activation_figure, shown_topics
+from pages.use.your_document.export import as_json, file_name, report_html, whole_table
+from pages.use.your_document.figures import MOST_TOPICS, activation_figure, profile_figure, shown_topics
 from pages.use.your_document.input import EXAMPLE, MOST, PASTED, OwnDocuments
-from pages.use.your_document.state import consensus_sentences, standing
+from pages.use.your_document.state import DocumentView, consensus_sentences, standing
+from tests.support.synthetic import FOOTBALL_REPORT, misnamed_run
 
 TOPICS = ("rivers", "engines", "poems")
 
@@ -52,6 +58,98 @@ def test_the_sentences_of_agreement_and_of_a_document_about_nothing() -> None:
     assert first.startswith("The full embedding finds no topic that stands out; first comes “rivers”, nearer than 60 %")
     assert second == "None of the 2 heads votes for it: it is what they add up to, and no single head says it."
     assert third == "Elsewhere: head 1 for “engines”; head 2 for “poems”."
+
+
+def weighted(percentiles: list[list[float]], rates: list[float], chance: float = 1 / 3) -> list[str]:
+    found, reliability = a_profile(percentiles), Reliability(np.array(rates), chance)
+    return consensus_sentences(found, consensus(found, "cosine", reliability), TOPICS, reliability)[1:]
+
+
+def test_the_sentences_weigh_heads_and_name_no_unreliable_ones() -> None:
+    # Weights above a third: head 1 (0.6 - 1/3) / (2/3) = 0.4, head 2 0.1, heads 3 and 4 none. Poems 80 %, rivers 20 %.
+    percentiles: list[list[float]] = [[20, 50, 93], [10, 20, 80], [90, 20, 10], [99, 20, 10], [98, 5, 60]]
+    assert weighted(percentiles, [0.7, 0.6, 0.4, 1 / 3, 0.1]) == [
+        "The heads mostly agree: weighted by how often each is right on the corpus, 80 % of the votes are for it, 20 % "
+        "for “rivers”.",
+        "The most reliable head, 1 (right for 60 of 100 documents; the full embedding for 70), agrees with the full "
+        "embedding.",
+        "Heads 3–4 are no better than chance and have no vote.",
+    ]
+
+
+def test_the_sentences_of_heads_that_disagree() -> None:
+    # The full embedding says poems. Equal weights: rivers and engines one head each of three, then of two.
+    rates = [0.7, 0.6, 0.6, 0.6]
+    split = weighted([[20, 50, 93], [90, 20, 10], [10, 90, 20], [10, 20, 90]], rates)
+    assert split[0] == (
+        "The heads do not agree with each other: weighted by how often each is right on the corpus, 33 % of the votes "
+        "are for “rivers”, 33 % for “engines”, 33 % for the full embedding's choice."
+    )
+    against = weighted([[20, 50, 93], [90, 20, 10], [90, 20, 10], [90, 20, 10]], rates)
+    assert against[0] == (
+        "The heads mostly disagree: weighted by how often each is right on the corpus, 100 % of the votes are for "
+        "“rivers”, 0 % for the full embedding's choice."
+    )
+    assert against[1].endswith(", votes for “rivers”.")
+    assert weighted([[20, 50, 93]] * 4, rates)[0] == "All 3 heads with a vote agree."
+    assert weighted([[20, 50, 93]] * 4, [0.7, 0.1, 0.2, 1 / 3]) == [
+        "No head is better than chance on this corpus, so their votes are not counted."
+    ]
+
+
+def test_unreliable_heads_fade_and_show_their_reliability() -> None:
+    reliability = Reliability(np.array([0.7, 0.6, 0.35, 0.1]), 0.1)
+    values, votes = np.zeros((4, 3)), np.array([0, 1, 2])
+    drawn = profile_figure(values, TOPICS, votes, 1, "cosine", "light", reliability)
+    cells, veil, dots = drawn.data
+    # Weights 5/9, 2.5/9 and 0: the best head and the full embedding are clear, head 2 half, head 3 has no vote.
+    assert np.array(veil.z)[0] == pytest.approx([0, 0, 0.375, 0.75])
+    assert list(dots.x) == [1, 2]
+    assert list(drawn.layout.xaxis.ticktext) == ["full<br>70", "1<br>60", "2<br>35", "3<br>10"]
+    assert cells.customdata[0][1][0] == "head 1, right for 60 of 100 documents"
+    plain = profile_figure(values, TOPICS, votes, 1, "cosine", "light")
+    assert len(plain.data) == 2
+    assert list(plain.data[1].x) == [1, 2, 3]
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> DocumentView:
+    """A football report in a run whose topics' names mislead."""
+    run = misnamed_run(tmp_path_factory.mktemp("misnamed"))
+    text = EmbeddedText(
+        (Chunk(0, 5, "Goal!", 20),), dict.fromkeys((1, 2, 3), FOOTBALL_REPORT[None]), Reach(20, 20, None)
+    )
+    return DocumentView(RunState(run, run.manifest()), "report", text, 0, 1, 1, reference="examples")
+
+
+def test_a_football_report_is_about_football_where_names_say_politics(report: DocumentView) -> None:
+    by_examples = " ".join(consensus_sentences(report.profile, report.consensus, report.topics, report.reliability))
+    assert "puts it with “football”" in by_examples
+    assert "The most reliable head, 1 (right for 100 of 100 documents; the full embedding for 100)" in by_examples
+    by_names = replace(report, reference="names")
+    said = consensus_sentences(by_names.profile, by_names.consensus, by_names.topics, by_names.reliability)
+    assert said[1:] == ["No head is better than chance on this corpus, so their votes are not counted."]
+
+
+def test_what_is_taken_away_says_what_votes_weigh(report: DocumentView) -> None:
+    found = json.loads(as_json(report))
+    assert found["reference"] == "examples"
+    assert [(vote["topic"], vote["weight"], vote["reliability"]) for vote in found["topic votes"][:3]] == [
+        ("football", 1, 1)
+    ] * 3
+    table = whole_table(report)
+    assert set(table["reference"].to_pylist()) == {"examples"}
+    head_1 = table.filter(pc.equal(table["head"], 1))
+    assert set(head_1["reliability"].to_pylist()) == set(head_1["weight"].to_pylist()) == {1}
+    assert set(table.filter(pc.equal(table["head"], 0))["weight"].to_pylist()) == {None}
+    page = report_html(report, None)
+    assert "Compared with topics by examples" in page
+    assert page.count("<td>right for 100 of 100 documents</td>") == 4, "the full embedding and three heads"
+    votes = [row.count("outline:") for row in re.findall("<tr.*?</tr>", page.split("Topic profile")[1])][1:6]
+    assert votes[:4] == [0, 1, 1, 1], "the full embedding has no vote of its own"
+    by_names = report_html(replace(report, reference="names"), None)
+    assert by_names.count("<td>right for 0 of 100 documents</td>") >= 3
+    assert "Compared with topics by topic names" in by_names
 
 
 def test_a_document_that_is_near_to_everything_is_told_to_be() -> None:

@@ -103,6 +103,31 @@ class PlantedTopics(TopicModel):
         return Embedded(rows[0][None], rows[1][None], rows[2], nothing, nothing.astype(bool))
 
 
+FOOTBALL_REPORT = np.concatenate([np.tile(np.eye(8, dtype=np.float32)[0], (3, 1)) + 2, np.eye(8)[:1]])
+"""``[head, dim]``: a document about football that ``misnamed_run`` does not have."""
+
+
+def misnamed_run(cache: Path) -> Run:
+    """An analysed run whose heads 1 to 3 carry the topic, but each name points to another topic's documents.
+
+    Head 4 is noise.
+    """
+    from precompute.steps.analyse import step as analyse
+
+    shape = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
+    chance = np.random.default_rng(0)
+    directions = np.tile(np.eye(8)[:3], (1, 4)).astype(np.float32)  # [topic, width]
+    labels = [("football", "politics", "cooking")[doc % 3] for doc in range(60)]
+    vectors = directions[np.arange(60) % 3] + 2 + chance.normal(0, 0.1, size=(60, 32))
+    vectors[:, 24:] = chance.normal(size=(60, 8))
+    names = {"politics": directions[0], "cooking": directions[1], "football": directions[2]}
+    stored = vectors.astype(np.float16)
+    run = write_run(cache, "misnamed", shape, lambda _, first, count: stored[first : first + count], labels, 25)
+    model = PlantedTopics(shape, dict.fromkeys((1, 2, 3), names))
+    analyse.run(analyse.AnalyseConfig(cache, "misnamed", model=model))
+    return run
+
+
 class PlantedLayers(TopicModel):
     """Gives every text the rows that were planted for it at every layer, instead of asking a model."""
 

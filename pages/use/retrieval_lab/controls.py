@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow.compute as pc
 import streamlit as st
 
+from core.analysis.document_profile import Reliability
 from core.analysis.roles import RULES
 from core.model.shape import ModelShape
 from core.model.stages import HEADS, STAGES
@@ -17,8 +18,10 @@ from core.retrieval.ways import WAYS, Heads
 from core.runs.results import QuerySet
 from core.runs.run import Run
 from pages.shared.components.head_weights import HeadTiles, head_weights
+from pages.shared.corpus import best_reliability
 from pages.shared.data import RunState, document_vectors, documents, tables, vector_docs
 from pages.shared.embedding import embedded_query
+from pages.shared.figures.reliability import right_for
 from pages.shared.heads_in_address import LONGEST_WEIGHTS, format_weights, parse_weights
 from pages.shared.run_version import DOCUMENTS, one_version
 from pages.shared.show import theme
@@ -185,6 +188,9 @@ def _presets(state: RunState, stage: int, task: str | None) -> dict[str, np.ndar
     assert state.manifest is not None
     shape = state.manifest.shape
     found = {"All heads": np.ones(shape.heads), "No head": np.zeros(shape.heads)}
+    known = best_reliability(state, stage)
+    if known is not None and known.weights.any():
+        found["By reliability"] = known.weights / known.weights.max()
     if task is not None:
         kept: dict[str, np.ndarray] = {}
         for row in rows(state, "importance", stage=stage, task=task):
@@ -219,7 +225,7 @@ def _groups(shape: ModelShape) -> list[list[int]]:
 
 
 def _labels(state: RunState, stage: int) -> list[str]:
-    """What is said of each head: its role and topic, where they are known."""
+    """What is said of each head: its role, topic and reliability, where they are known."""
     assert state.manifest is not None
     said = dict.fromkeys(range(1, state.manifest.shape.heads + 1), "")
     if state.analysed:
@@ -227,7 +233,9 @@ def _labels(state: RunState, stage: int) -> list[str]:
             if row["head"]:
                 topic = f", {row['topic']}" if row["role"] == "selective" and row["topic"] else ""
                 said[row["head"]] = f"{row['role'] or 'no role'}{topic}"
-    return [f"{words or STAGES[stage].name}" for words in said.values()]
+    known = best_reliability(state, stage)
+    rates = [""] * len(said) if known is None else [f", {right_for(rate)}" for rate in known.rates[1:]]
+    return [f"{words or STAGES[stage].name}{rate}" for words, rate in zip(said.values(), rates, strict=True)]
 
 
 def question_text(question: LabQuestion) -> str:
@@ -248,6 +256,10 @@ class LabView:
     """``[head]``, at least one above 0."""
     scores: np.ndarray
     """``[head]``: MRAG's."""
+
+    @property
+    def reliability(self) -> Reliability | None:
+        return best_reliability(self.state, self.stage)
 
     @property
     def heads(self) -> Heads:

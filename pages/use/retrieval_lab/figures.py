@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+from core.analysis.document_profile import Reliability
 from core.retrieval.study import CHANCE
 from core.runs.tables import Row
+from pages.shared.figures.reliability import LINE, fade, rates_below_numbers, right_for, solidity
 from pages.shared.figures.template import LEGEND_ABOVE, band, row_error_bars, template
 from pages.shared.theme import CLEAR, DIVERGING, GRID_LINE, QUIET, SEQUENTIAL, SERIES, TICK_SIZE
 
@@ -19,23 +21,32 @@ _ORDERS = {
 }
 
 
-def votes_figure(given: np.ndarray, names: Sequence[str], theme: str) -> go.Figure:
-    """``given[rank, head]``: what each head gave each document."""
+_BELOW = 46
+"""Pixels: of the margin for ticks and their title."""
+
+
+def votes_figure(
+    given: np.ndarray, names: Sequence[str], theme: str, reliability: Reliability | None = None
+) -> go.Figure:
+    """``given[rank, head]``: what each head gave each document; unreliable heads fade."""
     limit = float(np.abs(given).max()) or 1.0
     negative = bool((given < 0).any())
     ranks, heads = given.shape
+    columns, places = range(1, heads + 1), range(1, ranks + 1)
+    rates = [""] * heads if reliability is None else [f", {right_for(rate)}" for rate in reliability.rates[1:]]
     figure = go.Figure(
         go.Heatmap(
             z=given,
-            x=np.arange(1, heads + 1),
-            y=np.arange(1, ranks + 1),
+            x=list(columns),
+            y=list(places),
             zmin=-limit if negative else 0,
             zmax=limit,
             colorscale=(DIVERGING if negative else SEQUENTIAL)[theme],
             xgap=1,
             ygap=1,
             text=[[name] * heads for name in names],
-            hovertemplate="%{text}<br>head %{x} gave %{z:.3f}<extra></extra>",
+            customdata=[rates] * ranks,
+            hovertemplate="%{text}<br>head %{x}%{customdata}<br>gave %{z:.3f}<extra></extra>",
             colorbar={"thickness": 10, "outlinewidth": 0, "tickformat": ".2~g"},
         )
     )
@@ -43,11 +54,16 @@ def votes_figure(given: np.ndarray, names: Sequence[str], theme: str) -> go.Figu
     figure.update_layout(
         template=template(theme),
         height=90 + 22 * ranks,
-        xaxis={"title": {"text": "head"}, "tickvals": list(range(1, heads + 1, step))},
-        yaxis={"autorange": "reversed", "tickvals": list(range(1, ranks + 1)), "title": {"text": "place"}},
+        xaxis={"title": {"text": "head"}, "tickvals": list(columns[::step])},
+        yaxis={"autorange": "reversed", "tickvals": list(places), "title": {"text": "place"}},
         margin={"l": 50},
         dragmode=False,
     )
+    if reliability is not None:
+        fade(figure, solidity(reliability, heads)[1:], columns, places, theme)
+        if rates_below_numbers(figure, [str(head) for head in columns], reliability.rates[1:], columns):
+            figure.update_xaxes(title={"text": "head, and right for how many of 100", "standoff": 6})
+            figure.update_layout(margin={"b": _BELOW + LINE})
     return figure
 
 

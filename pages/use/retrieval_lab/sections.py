@@ -10,6 +10,7 @@ import streamlit as st
 
 from core.analysis.bootstrap import Interval, ratios
 from core.analysis.cautions import Caution
+from core.analysis.document_profile import Reliability
 from core.retrieval.cautions import all_cautions, retrieval_cautions
 from core.retrieval.findings import pruned_sentence, weights_sentence
 from core.retrieval.metrics import METRICS
@@ -53,7 +54,7 @@ def results_section(shown: LabView, seen: Seen) -> None:
             found = ranked(way, seen, shown.heads, row_of(shown.state, question.own))
             found = replace(found, docs=docs[found.docs])
             _cards(table, found, question.relevant, shown.weights)
-            _votes(table, found, way, side)
+            _votes(table, found, way, side, shown.reliability)
 
 
 def ranked(way: str, seen: Seen, heads: Heads, own: int, count: int = SHOWN) -> Ranking:
@@ -83,7 +84,13 @@ def _most(given: np.ndarray, weights: np.ndarray) -> str:
     return "most from " + heads_named(sorted(int(head) + 1 for head in order[: min(enough, 5)]))
 
 
-def _votes(table: RowLookup, found: Ranking, way: str, side: str) -> None:
+_RELIABILITY = (
+    " Below each head's number: for how many of 100 documents of the corpus its nearest topic is the right one; paler "
+    "= less reliable. The ranking does not use it; the preset ‘By reliability’ does."
+)
+
+
+def _votes(table: RowLookup, found: Ranking, way: str, side: str, reliability: Reliability | None) -> None:
     titles = table.rows(found.docs, ["title"])["title"].to_pylist()
 
     def data() -> pa.Table:
@@ -98,10 +105,10 @@ def _votes(table: RowLookup, found: Ranking, way: str, side: str) -> None:
         )
 
     figure(
-        votes_figure(found.by_head, [drawn(shortened(title, 60)) for title in titles], theme()),
+        votes_figure(found.by_head, [drawn(shortened(title, 60)) for title in titles], theme(), reliability),
         f"votes-{side}",
         data,
-        caption=f"What each head gave each document by ‘{way}’.",
+        caption=f"What each head gave each document by ‘{way}’.{_RELIABILITY if reliability is not None else ''}",
         alt=f"Documents by heads: what each head gave each of the first {len(titles)} documents by {way}.",
     )
 

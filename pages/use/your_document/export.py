@@ -21,6 +21,7 @@ from core.model.stages import STAGES
 from core.runs.parquet import RowLookup
 from pages.shared.data import documents
 from pages.shared.embedding import attended_already
+from pages.shared.figures.reliability import right_for, solidity
 from pages.shared.figures.similarity import cell_colour, colour_limit
 from pages.shared.figures.words import words_html
 from pages.shared.notices import among, shows_mistakes
@@ -29,7 +30,14 @@ from pages.shared.text import safe, shortened
 from pages.shared.theme import BORDER, FONT, GROUND, INK, LABEL_SIZE, MUTED, PAGE_SIZE, ink_on
 from pages.use.your_document.figures import shown_topics
 from pages.use.your_document.sections import profile_table
-from pages.use.your_document.state import NEIGHBOURS, DocumentView, consensus_sentences, row_name, voting_heads
+from pages.use.your_document.state import (
+    NEIGHBOURS,
+    REFERENCES,
+    DocumentView,
+    consensus_sentences,
+    row_name,
+    voting_heads,
+)
 
 
 def whole_table(shown: DocumentView) -> pa.Table:
@@ -69,7 +77,9 @@ def as_json(shown: DocumentView) -> bytes:
         "votes": _votes(shown),
     }
     if shown.state.analysed:
-        found["consensus"] = consensus_sentences(shown.profile, shown.consensus, shown.topics)
+        found["reference"] = shown.reference
+        found["consensus"] = consensus_sentences(shown.profile, shown.consensus, shown.topics, shown.reliability)
+        found["topic votes"] = _topic_votes(shown)
         found["activation"] = [
             {"head": row, "activation": float(value), "percentile": float(percentile)}
             for row, (value, percentile) in enumerate(
@@ -78,6 +88,20 @@ def as_json(shown: DocumentView) -> bytes:
         ]
         found["profile"] = profile_table(shown).to_pylist()
     return json.dumps(found, ensure_ascii=False, indent=1).encode("utf-8", "replace")
+
+
+def _topic_votes(shown: DocumentView) -> list[dict[str, Any]]:
+    """Each head's vote and how far it counts; ``reliability`` is null in a run without labels."""
+    votes, known = shown.consensus, shown.reliability
+    return [
+        {
+            "head": head,
+            "topic": shown.topics[int(topic)],
+            "weight": float(weight),
+            "reliability": None if known is None else float(known.rates[head]),
+        }
+        for head, (topic, weight) in enumerate(zip(votes.choices, votes.weights, strict=True), start=1)
+    ]
 
 
 def _nearest_ids(shown: DocumentView, row: int) -> dict[str, Any]:
@@ -132,7 +156,7 @@ def report_html(shown: DocumentView, found: Attended | None) -> str:
         f"of the run {safe(shown.state.run.name)}. {safe(stage.caveat)}</p>",
     ]
     if shown.state.analysed:
-        said = " ".join(consensus_sentences(shown.profile, shown.consensus, shown.topics))
+        said = " ".join(consensus_sentences(shown.profile, shown.consensus, shown.topics, shown.reliability))
         sections += ["<h2>What it is about</h2>", f"<p>{safe(said)}</p>", _profile(shown), _activation(shown)]
     sections += [_neighbours(shown)]
     if found is not None:
@@ -149,28 +173,35 @@ def report_html(shown: DocumentView, found: Attended | None) -> str:
 def _profile(shown: DocumentView) -> str:
     order = shown_topics(shown.consensus.order, shown.consensus.choices)
     percentile = shown.measure == "percentile"
-    values = (shown.profile.percentiles if percentile else shown.profile.cosines)[:, order]
+    values = shown.cells(shown.profile)[:, order]
     limit = 50.0 if percentile else colour_limit(values)
     names = "".join(f'<th class="topic" scope="col">{safe(shortened(shown.topics[topic], 40))}</th>' for topic in order)
-    body = "".join(
-        f'<tr{" class=head" if row == shown.head else ""}><th scope="row">{row_name(row)}</th>'
-        + "".join(
-            _cell(float(value), (float(value) - (50 if percentile else 0)) / limit, percentile) for value in cells
-        )
-        + "</tr>"
-        for row, cells in enumerate(values)
-    )
+    known, solid = shown.reliability, solidity(shown.reliability, len(values) - 1)
+    vote = [None, *shown.consensus.choices.tolist()]
+    body = ""
+    for row, cells in enumerate(values):
+        rate = "" if known is None else f"<td>{right_for(known.rates[row])}</td>"
+        body += f'<tr{" class=head" if row == shown.head else ""}><th scope="row">{row_name(row)}</th>{rate}'
+        counts = row and shown.consensus.weights[row - 1] > 0
+        for topic, value in zip(order.tolist(), cells.tolist(), strict=True):
+            share = (value - (50 if percentile else 0)) / limit
+            body += _cell(value, share, percentile, bool(counts) and topic == vote[row], float(solid[row]))
+        body += "</tr>"
     kind = "percentiles among the corpus" if percentile else "cosines"
+    against = f"topics by {REFERENCES[shown.reference].lower()}"
+    rates = "" if known is None else '<th scope="col">on the corpus</th>'
+    faded = "" if known is None else " Paler heads are less reliable."
     return (
-        f'<h2>Topic profile, {kind}</h2><div class="scroll"><table><thead><tr><th></th>{names}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
+        f'<h2>Topic profile, {kind}</h2><p class="quiet">Compared with {against}; framed: the head\'s vote.{faded}</p>'
+        f'<div class="scroll"><table><thead><tr><th></th>{rates}{names}</tr></thead><tbody>{body}</tbody></table></div>'
     )
 
 
-def _cell(value: float, share: float, percentile: bool) -> str:
+def _cell(value: float, share: float, percentile: bool, vote: bool, solid: float) -> str:
     text = f"{value:.0f}" if percentile else f"{value:+.2f}".replace("-", "−")
     colour = cell_colour(share, "light")
-    return f'<td style="background:{colour};color:{ink_on(colour)}">{text}</td>'
+    frame = f";outline:2px solid {INK['light']};outline-offset:-2px" if vote else ""
+    return f'<td style="background:{colour};color:{ink_on(colour)};opacity:{0.5 + 0.5 * solid:.2f}{frame}">{text}</td>'
 
 
 def _activation(shown: DocumentView) -> str:

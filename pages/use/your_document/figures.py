@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from core.analysis.document_profile import Ranks
+from core.analysis.document_profile import Ranks, Reliability
+from pages.shared.figures.reliability import LINE, fade, rates_below_numbers, right_for, solidity
 from pages.shared.figures.similarity import colour_limit
 from pages.shared.figures.template import template
 from pages.shared.text import drawn, short_names
@@ -43,24 +44,44 @@ def scale(values: np.ndarray, measure: str) -> dict[str, Any]:
 
 
 def profile_figure(
-    values: np.ndarray, topics: Sequence[str], votes: np.ndarray, head: int, measure: str, theme: str
+    values: np.ndarray,
+    topics: Sequence[str],
+    votes: np.ndarray,
+    head: int,
+    measure: str,
+    theme: str,
+    reliability: Reliability | None = None,
 ) -> go.Figure:
     """``values[1 + head, topic]`` as cells, a column a head, for topics have long names and screens may be narrow.
 
-    A dot stands where each head votes (``votes[head]``, an index into ``topics``, -1 for one that is not drawn).
+    A dot stands where each head votes (``votes[head]``, an index into ``topics``, -1 for one that is not drawn). With
+    ``reliability``, unreliable heads fade, and those without a vote have no dot.
     """
     heads = len(values) - 1
     columns = ["full", *(str(number) for number in range(1, 1 + heads))]
-    figure = _cells(
-        values, columns, ["full embedding", *(f"head {name}" for name in columns[1:])], topics, measure, theme
-    )
+    names = ["full embedding", *(f"head {name}" for name in columns[1:])]
+    if reliability is not None:
+        names = [f"{name}, {right_for(rate)}" for name, rate in zip(names, reliability.rates, strict=True)]
+        votes = np.where(reliability.weights > 0, votes, -1)
+    figure = _cells(values, columns, names, topics, measure, theme)
+    solid = solidity(reliability, heads)
+    if reliability is not None:
+        fade(figure, solid, range(len(columns)), range(len(topics)), theme)
+        if rates_below_numbers(figure, columns, reliability.rates, range(len(columns))):
+            figure.update_layout(margin={"t": _ABOVE + LINE})
+            _name_ticks(figure, "head<br>right of 100")
     places = np.flatnonzero(votes >= 0)
     figure.add_trace(
         go.Scatter(
             x=places + 1,
             y=votes[places],
             mode="markers",
-            marker={"size": 7, "color": INK[theme], "line": {"color": GROUND[theme], "width": 1.5}},
+            marker={
+                "size": 7,
+                "color": INK[theme],
+                "line": {"color": GROUND[theme], "width": 1.5},
+                "opacity": 0.4 + 0.6 * solid[places + 1],
+            },
             hoverinfo="skip",
         )
     )
@@ -68,6 +89,12 @@ def profile_figure(
     figure.add_shape(type="rect", x0=head - 0.5, x1=head + 0.5, **ends, line={"color": FRAME[theme], "width": 2})
     figure.add_shape(type="line", x0=0.5, x1=0.5, **ends, line={"color": INK[theme], "width": 1})
     return figure
+
+
+def _name_ticks(figure: go.Figure, text: str) -> None:
+    """Left of the ticks above the cells, over the topics' names."""
+    ends = {"x": 0, "xref": "x domain", "xanchor": "right", "y": 1, "yref": "y domain", "yanchor": "bottom"}
+    figure.add_annotation(text=text, align="right", xshift=-4, showarrow=False, font={"size": TICK_SIZE}, **ends)
 
 
 def along_figure(values: np.ndarray, topics: Sequence[str], measure: str, theme: str) -> go.Figure:

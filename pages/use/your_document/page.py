@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
+from core.analysis.examples import LEAST_EXAMPLES
 from pages.shared.controls import choose_head, choose_run, choose_stage
-from pages.shared.data import RunState
+from pages.shared.corpus import EXAMPLES, NAMES, references
+from pages.shared.data import RunState, tables
 from pages.shared.embedding import MOST_CHUNKS, EmbeddedText, reading
 from pages.shared.empty_states import ready
 from pages.shared.glossary import why
@@ -24,7 +26,7 @@ from pages.use.your_document.sections import (
     profile_section,
     words_section,
 )
-from pages.use.your_document.state import MEASURES, DocumentView
+from pages.use.your_document.state import MEASURES, REFERENCES, DocumentView
 
 _LITTLE = 12  # tokens below which a profile is not reliable; no text of its own here, for Streamlit would show it
 
@@ -68,17 +70,42 @@ def part_control(found: EmbeddedText) -> int:
     )
 
 
-def measure_control() -> str:
+def reference_control(state: RunState) -> str:
+    """Examples or names; a run that has names alone says what brings examples."""
+    known = references(state)
+    if known == (NAMES,):
+        few = "example_match" in tables(state).rows
+        st.caption(
+            f"Topics are compared by their names: fewer than two topics have {LEAST_EXAMPLES} labelled documents."
+            if few
+            else "Topics are compared by their names. To compare with examples, run "
+            f"`python -m precompute analyse {state.run.name}`.",
+            help=why("examples"),
+        )
+        return NAMES
+    return linked(
+        st.segmented_control,
+        "Compare with",
+        "reference",
+        known,
+        EXAMPLES,
+        format_func=REFERENCES.__getitem__,
+        required=True,
+        help=why("examples"),
+    )
+
+
+def measure_control(reference: str) -> str:
     """Percentile or raw cosine."""
     return linked(
         st.segmented_control,
-        "Cells and votes by",
+        "Cells show" if reference == EXAMPLES else "Cells and votes by",
         "measure",
         list(MEASURES),
         "percentile",
-        format_func=MEASURES.__getitem__,
+        format_func=lambda name: "Cosine" if (name, reference) == ("cosine", EXAMPLES) else MEASURES[name],
         required=True,
-        help=why("percentile", "similarity", "vote"),
+        help=why("percentile", "vote"),
     )
 
 
@@ -97,8 +124,12 @@ def through_every_head(state: RunState, chosen: Chosen) -> None:
         part = part_control(found)
     with right:
         head = choose_head(state.manifest.shape.heads, as_buttons=True)
-        measure = measure_control() if state.analysed else "percentile"
-    shown = DocumentView(state, chosen.name, found, part, stage, head, measure)
+        reference, measure = NAMES, "percentile"
+        if state.analysed:
+            with st.container(horizontal=True, gap="medium"):
+                reference = reference_control(state)
+                measure = measure_control(reference)
+    shown = DocumentView(state, chosen.name, found, part, stage, head, measure, reference)
     consensus_section(shown)
     profile_section(shown)
     along_section(shown)

@@ -7,17 +7,19 @@ import plotly.graph_objects as go
 import pyarrow as pa
 import streamlit as st
 
-from core.analysis.document_profile import Ranks, consensus, profile
+from core.analysis.document_profile import Ranks, profile
 from core.retrieval.head_index import largest
 from core.retrieval.pairs import pair_cosines
 from core.runs.parquet import RowLookup
 from pages.shared import show
 from pages.shared.cards import Card, cards
-from pages.shared.corpus import MOST_COMPARED, pairs, place, yardstick
-from pages.shared.data import documents, head_index, places, preview, vector_docs
+from pages.shared.corpus import EXAMPLES, MOST_COMPARED, pairs, place
+from pages.shared.data import documents, head_index, places, preview, tables, vector_docs
+from pages.shared.data import topics as all_topics
 from pages.shared.embedding import attended, reading
 from pages.shared.empty_states import not_analysed, not_made
 from pages.shared.figures.maps import axis_names, stage_maps_figure
+from pages.shared.figures.reliability import right_for, solidity
 from pages.shared.figures.table import figure_table, number
 from pages.shared.figures.words import resting, strongest_words, words_html
 from pages.shared.glossary import why
@@ -27,7 +29,14 @@ from pages.shared.text import plain, safe, shortened
 from pages.shared.theme import INK, SERIES
 from pages.use.your_document.figures import activation_figure, along_figure, pair_figure, profile_figure, shown_topics
 from pages.use.your_document.input import Chosen, own_documents
-from pages.use.your_document.state import NEIGHBOURS, DocumentView, consensus_sentences, row_name, voters, voting_heads
+from pages.use.your_document.state import (
+    NEIGHBOURS,
+    DocumentView,
+    by_share,
+    consensus_sentences,
+    row_name,
+    voting_heads,
+)
 
 _LINES = 8
 
@@ -35,30 +44,65 @@ _LINES = 8
 @shows_mistakes
 def consensus_section(shown: DocumentView) -> None:
     """Sentences, and a small table of the topics that matter."""
-    st.subheader("What it is about", help=why("full embedding", "vote", "consensus"), anchor=False)
+    st.subheader("What it is about", help=why("full embedding", "vote", "consensus", "reliability"), anchor=False)
     if not shown.state.analysed:
         not_analysed(shown.state)
         return
-    found, votes, topics = shown.profile, shown.consensus, shown.topics
-    first, *rest = consensus_sentences(found, votes, topics)
+    found, votes, topics, reliability = shown.profile, shown.consensus, shown.topics, shown.reliability
+    first, *rest = consensus_sentences(found, votes, topics, reliability)
     st.markdown(f"**{plain(first)}** {plain(' '.join(rest))}")
-    voted = np.argsort(-votes.counts, kind="stable")[: int((votes.counts > 0).sum())]
-    chosen = [*dict.fromkeys([*votes.order[:4].tolist(), *voted.tolist()])][:_LINES]
-    lines = []
-    for topic in chosen:
-        heads = voters(votes, topic)
-        lines.append(
-            (
-                safe(shortened(topics[topic], 60)),
-                [
-                    f"{found.percentiles[0, topic]:.0f}",
-                    safe(number(float(found.cosines[0, topic]))),
-                    safe(heads_named(heads).capitalize()) if heads else "–",
-                ],
-            )
+    chosen = [*dict.fromkeys([*votes.order[:3].tolist(), *by_share(votes)])][:_LINES]
+    lines = [
+        (
+            safe(shortened(topics[topic], 60)),
+            [
+                f"{found.percentiles[0, topic]:.0f}",
+                safe(number(float(found.cosines[0, topic]))),
+                f"{100 * votes.shares[topic]:.0f} %" if votes.shares[topic] else "–",
+                _voters(shown, topic),
+            ],
         )
-    st.html(figure_table(["Percentile", "Cosine", "Votes of heads"], -1, lines))
-    st.caption(f"Percentile and cosine are the full embedding's.{_of_a_sample(shown)}")
+        for topic in chosen
+    ]
+    voting = "Heads that vote for it"
+    if reliability is not None:
+        voting += "<small>(right for … of 100)</small>"
+    st.html(figure_table(["Percentile", "Cosine", "Votes", voting], -1, lines))
+    said = f"Percentile and cosine are the full embedding's.{_of_a_sample(shown)}"
+    if reliability is not None:
+        said += (
+            " In brackets: for how many of 100 labelled documents the head's nearest topic is the right one "
+            f"(the full embedding: {100 * reliability.rates[0]:.0f}, chance: {100 * reliability.chance:.0f}). Votes "
+            f"are weighted by reliability above chance.{_circular(shown)}"
+        )
+    if left_out := len(all_topics(shown.state).names) - len(topics):
+        said += f" Left out for too few examples: {left_out} topic{'s' if left_out > 1 else ''}."
+    st.caption(said)
+
+
+_MOST_VOTERS = 12
+
+
+def _voters(shown: DocumentView, topic: int) -> str:
+    """The heads that vote for a topic as HTML, each with its reliability, fainter the less reliable it is."""
+    heads, reliability = shown.consensus.voters(topic), shown.reliability
+    if not heads:
+        return "–"
+    if reliability is None:
+        return safe(heads_named(sorted(heads)).capitalize())
+    solid = 0.65 + 0.35 * solidity(reliability, len(shown.consensus.choices))
+    named = [
+        f'<span style="white-space:nowrap;opacity:{solid[head]:.2f}" title="Head {head}, '
+        f'{right_for(reliability.rates[head])}">{head} ({100 * reliability.rates[head]:.0f})</span>'
+        for head in heads[:_MOST_VOTERS]
+    ]
+    more = [f"and {len(heads) - _MOST_VOTERS} more"] if len(heads) > _MOST_VOTERS else []
+    return ", ".join([*named, *more])
+
+
+def _circular(shown: DocumentView) -> str:
+    circular = tables(shown.state).labels.circular
+    return " The labels were made by this embedding itself, so that these rates are too high." if circular else ""
 
 
 def _of_a_sample(shown: DocumentView) -> str:
@@ -75,23 +119,29 @@ def profile_section(shown: DocumentView) -> None:
     """Heads × topics."""
     if not shown.state.analysed:
         return
-    st.subheader("Topic profile", help=why("percentile", "similarity", "vote"), anchor=False)
+    st.subheader("Topic profile", help=why("percentile", "vote", "reliability"), anchor=False)
     found, votes = shown.profile, shown.consensus
     order = shown_topics(votes.order, votes.choices)
-    values = (found.percentiles if shown.measure == "percentile" else found.cosines)[:, order]
+    values = shown.cells(found)[:, order]
     names = [shown.topics[topic] for topic in order]
     place = {int(topic): at for at, topic in enumerate(order)}
     dots = np.array([place.get(int(topic), -1) for topic in votes.choices])
-    said = "Topics in the order of the full embedding, its first choice on top; a column a head, a dot its vote. "
+    said = "Topics in the order of the full embedding, its first choice on top; one column per head, a dot its vote. "
+    if shown.reliability is not None:
+        said += (
+            "Below each head's number: for how many of 100 documents of the corpus it is right; paler = less reliable. "
+        )
     if shown.measure == "percentile":
         said += "50 is an ordinary document of the corpus, 100 the one that is nearest to this topic in this head."
         said += _of_a_sample(shown)
+    elif shown.reference == EXAMPLES:
+        said += "Cosines of the document and the mean of each topic's labelled documents, both around the corpus mean."
     else:
         said += "Raw cosines: some heads are near to every topic, which says nothing about the document."
     if len(order) < len(shown.topics):
         said += f" {len(order)} of {len(shown.topics)} topics are drawn; the data has all."
     show.figure(
-        profile_figure(values, names, dots, shown.head, shown.measure, show.theme()),
+        profile_figure(values, names, dots, shown.head, shown.measure, show.theme(), shown.reliability),
         "topic-profile",
         lambda: profile_table(shown),
         said,
@@ -106,7 +156,7 @@ def activation_section(shown: DocumentView) -> None:
         return
     st.subheader("How strongly each head speaks", help=why("activation", "percentile"), anchor=False)
     found = shown.profile
-    corpus = Ranks(yardstick(shown.state, shown.stage).activations.values[1:])
+    corpus = Ranks(shown.yardstick.activations.values[1:])
     percentiles = found.activation_percentiles[1:]
     loud = [int(head) + 1 for head in np.flatnonzero(percentiles >= 95)]
     quiet = [int(head) + 1 for head in np.flatnonzero(percentiles <= 5)]
@@ -134,9 +184,8 @@ def along_section(shown: DocumentView) -> None:
     rows = {"full embedding": 0, f"head {shown.head}": shown.head}
     name = st.segmented_control("Seen by", list(rows), default="full embedding", required=True, key="along")
     row = rows.get(str(name), 0)
-    yard = yardstick(shown.state, shown.stage)
-    found = [profile(vectors, yard) for vectors in shown.reading.vectors[shown.stage][1:]]
-    values = np.stack([(one.percentiles if shown.measure == "percentile" else one.cosines)[row] for one in found])
+    found = [profile(vectors, shown.yardstick) for vectors in shown.reading.vectors[shown.stage][1:]]
+    values = np.stack([shown.cells(one)[row] for one in found])
     order = shown_topics(np.argsort(-values.max(axis=0), kind="stable"), np.array([], dtype=int))
     order = order[:25]
     names = [shown.topics[topic] for topic in order]
@@ -162,6 +211,8 @@ def profile_table(shown: DocumentView) -> pa.Table:
     rows, topics = found.cosines.shape
     votes_of = np.zeros((rows, topics), dtype=bool)
     votes_of[np.arange(1, rows), votes.choices] = True
+    weights = np.repeat(np.concatenate([[np.nan], votes.weights]), topics)
+    rates = [None] * rows if shown.reliability is None else shown.reliability.rates.tolist()
     return pa.table(
         {
             "stage": np.full(rows * topics, shown.stage),
@@ -170,6 +221,9 @@ def profile_table(shown: DocumentView) -> pa.Table:
             "cosine": found.cosines.reshape(-1),
             "percentile": found.percentiles.reshape(-1),
             "vote": votes_of.reshape(-1),
+            "weight": pa.array(weights, from_pandas=True),
+            "reference": [shown.reference] * (rows * topics),
+            "reliability": pa.array([rate for rate in rates for _ in range(topics)], pa.float64()),
         }
     )
 
@@ -367,17 +421,19 @@ def _side_by_side(shown: DocumentView, other: np.ndarray, name: str) -> None:
 
 def _profiles(shown: DocumentView, other: np.ndarray, name: str) -> None:
     """Both profiles with the same topics in the same order, the first document's."""
-    theirs = profile(other, yardstick(shown.state, shown.stage))
+    theirs = profile(other, shown.yardstick)
     order = shown_topics(shown.consensus.order, shown.consensus.choices)[:25]
     names = [shown.topics[topic] for topic in order]
     place = {int(topic): at for at, topic in enumerate(order)}
     both = ((shown.name, shown.profile, "one"), (name, theirs, "other"))
     for column, (title, found, which) in zip(st.columns(2, gap="medium"), both, strict=True):
-        votes = np.array([place.get(int(topic), -1) for topic in consensus(found, shown.measure).choices])
-        values = found.percentiles if shown.measure == "percentile" else found.cosines
+        votes = np.array([place.get(int(topic), -1) for topic in shown.votes(found).choices])
+        values = shown.cells(found)
         with column:
             st.markdown(f"##### {plain(shortened(title, 60))}", help=why("percentile", "vote"))
-            drawn = profile_figure(values[:, order], names, votes, shown.head, shown.measure, show.theme())
+            drawn = profile_figure(
+                values[:, order], names, votes, shown.head, shown.measure, show.theme(), shown.reliability
+            )
             drawn.update_traces(showscale=False, selector={"type": "heatmap"})
             table = pa.table({"topic": list(shown.topics)} | {f"row {row}": cells for row, cells in enumerate(values)})
             show.figure(drawn, f"profile-{which}", table)

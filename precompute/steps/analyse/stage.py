@@ -204,7 +204,7 @@ def _collect(
         compared=np.empty((len(inputs.compared), len(mean)), dtype=np.float32),
         example_hits=[],
     )
-    centre, by_head, as_one = mean.astype(np.float32), corpus.examples(heads), corpus.examples(1)
+    centre, examples = mean.astype(np.float32), corpus.examples(heads)
     place = np.argsort(inputs.compared, kind="stable")
     shift = mean.astype(np.float32) if inputs.centre else np.float32(0)
     topic_slices = {slicing: cut(inputs.topic_vectors - shift, heads, slicing) for slicing in SLICINGS}
@@ -226,7 +226,7 @@ def _collect(
             sums.moments.add(rows, first)
             here = slice(*np.searchsorted(inputs.compared[place], [first, first + len(rows)]))
             sums.compared[place[here]] = rows[inputs.compared[place[here]] - first]
-            sums.example_hits.append(_example_hits(rows - centre, labels, heads, by_head, as_one))
+            sums.example_hits.append(_example_hits((rows - centre).reshape(len(rows), heads, -1), labels, examples))
             norms = head_norms(rows.reshape(len(rows), heads, dim))
             sums.activation[:] += norms.sum(axis=0), (norms**2).sum(axis=0)
             for slicing in SLICINGS:
@@ -271,15 +271,10 @@ def _slice(
     return values
 
 
-def _example_hits(
-    centred: np.ndarray, labels: np.ndarray, heads: int, by_head: Examples, as_one: Examples
-) -> np.ndarray:
+def _example_hits(centred: np.ndarray, labels: np.ndarray, examples: Examples) -> np.ndarray:
     """``[doc, 1 + head]`` of the documents whose topic has enough examples: whether it is the nearest one."""
-    chosen = np.flatnonzero((labels >= 0) & np.append(by_head.usable, False)[labels])
-    rows, mine = centred[chosen], labels[chosen]
-    full = as_one.similarity(rows[:, None], mine)
-    each = by_head.similarity(rows.reshape(len(rows), heads, centred.shape[1] // heads), mine)
-    return nearest_is_own(np.concatenate([full, each], axis=1), mine)
+    chosen = np.flatnonzero((labels >= 0) & np.append(examples.usable, False)[labels])
+    return nearest_is_own(examples.with_full(centred[chosen], labels[chosen]), labels[chosen])
 
 
 def _similarity_rows(docs: np.ndarray, values: np.ndarray, schema: pa.Schema) -> pa.Table:
