@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 PROBE, GROUPS = "probe", "groups"
 UNTRAINED_SLICINGS = 50
-LEAST_LABELLED = 20
-"""Documents: with fewer, heads and slices cannot be compared."""
 
 
 def choose_documents(labels: np.ndarray, seed: int = 0) -> np.ndarray:
@@ -86,9 +84,7 @@ def _sample(
 ) -> LabelledSample | None:
     """The labelled documents; None where there are too few, or a single topic."""
     known = labels >= 0
-    if known.sum() < LEAST_LABELLED or len(np.unique(labels[known])) < 2 or inputs.shape.heads < 2:
-        return None
-    return LabelledSample(
+    sample = LabelledSample(
         vectors[known],
         labels[known],
         topics.astype(np.float32),
@@ -96,6 +92,7 @@ def _sample(
         inputs.centre,
         inputs.shape.heads,
     )
+    return sample if sample.comparable else None
 
 
 def _untrained(inputs: StageInputs, vectors: np.ndarray) -> Rows:
