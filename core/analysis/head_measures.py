@@ -72,7 +72,7 @@ class LabelledSample:
     @property
     def comparable(self) -> bool:
         """Whether there are documents, topics and heads enough to compare heads with slices."""
-        return len(self.labels) >= LEAST_LABELLED and len(np.unique(self.labels)) > 1 and self.heads > 1
+        return len(self.labels) >= LEAST_LABELLED and len(np.unique(self.labels)) > 1 < self.heads
 
     def measurable(self, measures: Collection[str]) -> list[str]:
         """Those of ``measures`` that these documents allow: examples of two topics, more documents than topics."""

@@ -156,6 +156,11 @@ def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
     return np.minimum(adjusted, 1.0)
 
 
+def by_head(verdicts: dict[str, list[str]]) -> list[dict[str, str]]:
+    """From ``verdicts[measure][head]`` to ``[head][measure]``."""
+    return [dict(zip(verdicts, each, strict=True)) for each in zip(*verdicts.values(), strict=True)]
+
+
 def _compared(values: np.ndarray, null: np.ndarray, difference: Interval | None, best: BestOfHalf | None) -> Comparison:
     p = two_sided(values, null)
     ordered = np.sort(null, axis=None)

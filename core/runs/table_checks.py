@@ -191,7 +191,8 @@ LAYOUTS: dict[str, Layout] = {
 """The same names as core.runs.schema.ANALYSIS."""
 
 _FIRST_HEAD = dict.fromkeys(
-    ("null", "layer_null", "confusion", "redundancy", "importance", "head_weights", "attention", "attention_patterns"), 1
+    ("null", "layer_null", "confusion", "redundancy", "importance", "head_weights", "attention", "attention_patterns"),
+    1,
 )
 """The least ``head``, where it is not 0, the full embedding or all heads together."""
 _TEXTS = {"slicing": SLICINGS, "split": known.SPLITS, "type": known.ATTENTION_TYPES}
