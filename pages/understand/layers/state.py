@@ -28,6 +28,8 @@ class LayerView:
     measure: str
     layer: int
     head: int
+    null_measure: str | None = None
+    """The measure's name in the tables ``layer_null…``; None where heads are not compared with slices by it."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,15 @@ class LayerSweep:
                 f"layers.parquet has no figures. Rebuild it with 'python -m precompute layers {self.run.name} --again'."
             )
         return [name for name in MEASURES if name in known]
+
+    @property
+    def compared(self) -> bool:
+        """Whether heads are compared with random slices; runs of older versions do not have those tables."""
+        return self.run.has(self.run.analysis_path("layer_null_summary"))
+
+    def compared_by(self, stage: int) -> list[str]:
+        """Measures by which heads of ``stage`` are compared with random slices."""
+        return self.table("layer_null_summary", stage=stage)["measure"].unique().to_pylist() if self.compared else []
 
     def table(self, name: str, **wanted: Any) -> pa.Table:
         """The rows of a table in which every column of ``wanted`` has that value."""
