@@ -61,7 +61,11 @@ def depth_finding(summary: Sequence[Row], stage: int, layers: int) -> Finding | 
         return None
     said = []
     if differ.rows:
-        where = {key: _layers(found).lower() for key in REFERENCES if (found := differ.layers(key))}
+        where = {
+            key: f"all {layers} layers" if len(found) == layers else _layers(found).lower()
+            for key in REFERENCES
+            if (found := differ.layers(key))
+        }
         by = [f"{where[key]} by {REFERENCES[key]}" for key in where]
         if len(where) == 2 and len(set(where.values())) == 1:
             by = [f"{where['names']} by topic names and by examples"]

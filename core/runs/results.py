@@ -17,7 +17,7 @@ from core.runs.parquet import RowLookup, read_columns, row_groups
 from core.runs.parts import is_finite
 from core.runs.run import Run
 from core.runs.schema import ANALYSIS, LABELS, MAP, PREVIEW, queries_schema, similarity_schema, topics_schema
-from core.runs.steps import maker_of
+from core.runs.steps import ADDED, STEPS, maker_of
 from core.runs.table_checks import Sizes, check_rows
 from core.runs.tables import Row, Tables
 from core.runs.vocabulary import MOST_QUERIES, TOPICS_SHA256
@@ -208,16 +208,16 @@ def read_fitted_map(run: Run, stage: int) -> FittedMap:
     return FittedMap(vectors, read_places(run, stage)[docs[fitted]].reshape(-1, 2))
 
 
-ADDED = ("topic_match_differences", "example_match", "null", "null_summary", "untrained")
-"""Tables that runs of older versions do not have."""
-
-
 def read_tables(run: Run) -> Tables:
     """Of a run that has been analysed; its maps too if there are some."""
     manifest = run.manifest()
     require(run, manifest, "analyse")
     names = ["topic_match", "probe", "profiles", "redundancy", "groups", "control"]
-    names += [name for name in ADDED if run.has(run.analysis_path(name))]
+    names += [
+        name
+        for name in STEPS["analyse"].tables
+        if name in ADDED and name != "examples" and run.has(run.analysis_path(name))
+    ]
     if manifest.is_done("project"):
         names.append("maps")
     return Tables(manifest, {name: read_analysis(run, name).to_pylist() for name in names})
@@ -227,7 +227,7 @@ def read_retrieval(run: Run) -> dict[str, list[Row]]:
     """The tables of retrieval that a report is made from; none where the run's heads have not been judged."""
     if not run.manifest().is_done("retrieve"):
         return {}
-    added = [name for name in ("pruning_rivals", "way_differences") if run.has(run.analysis_path(name))]
+    added = [name for name in STEPS["retrieve"].tables if name in ADDED and run.has(run.analysis_path(name))]
     return {name: read_analysis(run, name).to_pylist() for name in ("retrieval", "pruned", "weights", *added)}
 
 

@@ -91,6 +91,13 @@ STEPS: dict[str, StepFacts] = {
 }
 
 
+ADDED = (
+    *("topic_match_differences", "example_match", "examples", "null", "null_summary", "untrained"),
+    *("pruning_rivals", "way_differences", "layer_null", "layer_null_summary"),
+)
+"""Tables that runs of older versions do not have."""
+
+
 def maker_of(table: str) -> str:
     """The step that makes one of the tables of core.runs.schema.ANALYSIS."""
     return next(step for step, facts in STEPS.items() if table in facts.tables)

@@ -24,7 +24,7 @@ from core.runs.results import (
     read_topics,
 )
 from core.runs.run import Run
-from core.runs.steps import STEPS
+from core.runs.steps import ADDED, STEPS
 from core.search import index as text_index
 
 Check = tuple[str, Path, Callable[[], object]]
@@ -95,6 +95,8 @@ def _figures(run: Run, manifest: Manifest) -> Iterator[Check]:
             yield "analyse", run.similarity_path(stage), partial(_similarity, run, manifest, stage, topics)
     for maker, facts in STEPS.items():
         for name in facts.tables:
+            if name in ADDED and not run.has(run.analysis_path(name)):
+                continue  # an older version's run; of a newer one, its checksums show that the file is missing
             yield maker, run.analysis_path(name), partial(read_analysis, run, name)
 
 

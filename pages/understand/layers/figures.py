@@ -74,10 +74,14 @@ def null_figure(
     ends = {_layer(row): row for row in summary}
     beyond = [row for row in heads if row["verdict"] != WITHIN]
     beyond.sort(key=lambda row: -abs(row["value"] - ends[_layer(row)]["slices"]))
-    numbered = {(row["layer"], row["head"]) for row in beyond[:MOST_NUMBERS]}
+    numbers = _numbers(beyond[:MOST_NUMBERS])
     ink = SERIES[theme][0]
     for name, rows, marker in (
-        ("heads within", [row for row in heads if row["verdict"] == WITHIN], {"size": 6, "color": ink, "opacity": 0.4}),
+        (
+            "heads like random slices",
+            [row for row in heads if row["verdict"] == WITHIN],
+            {"size": 6, "color": ink, "opacity": 0.4},
+        ),
         ("heads beyond random slices", beyond, {"size": 8, "color": ink, "line": {"width": 1, "color": INK[theme]}}),
     ):
         traces.append(
@@ -87,7 +91,7 @@ def null_figure(
                 "x": [row["layer"] for row in rows],
                 "y": [row["value"] for row in rows],
                 "mode": "markers+text",
-                "text": [str(row["head"]) if (row["layer"], row["head"]) in numbered else "" for row in rows],
+                "text": [numbers.get((row["layer"], row["head"]), "") for row in rows],
                 "textposition": "middle right",
                 "marker": marker,
                 "customdata": [[row["head"], row["verdict"], row["p_adjusted"]] for row in rows],
@@ -98,6 +102,24 @@ def null_figure(
     if chance is not None:
         traces.append(_chance(chance, layers, theme))
     return _over_depth(traces, layers, view, theme)
+
+
+def _numbers(rows: Sequence[Row]) -> dict[tuple[int, int], str]:
+    """By layer and head what stands beside its dot: heads whose numbers would overlap share one place."""
+    values = [row["value"] for row in rows]
+    near = 0.05 * max(values, default=0.0)
+    groups: list[list[Row]] = []
+    for row in sorted(rows, key=lambda row: (row["layer"], row["value"])):
+        last = groups[-1][-1] if groups else None
+        if last and last["layer"] == row["layer"] and row["value"] - last["value"] < near:
+            groups[-1].append(row)
+        else:
+            groups.append([row])
+    found = {}
+    for group in groups:
+        middle = group[len(group) // 2]
+        found[middle["layer"], middle["head"]] = ", ".join(str(head) for head in sorted(row["head"] for row in group))
+    return found
 
 
 def spread_figure(summary: Sequence[Row], shown: Sequence[int], view: LayerView, theme: str) -> go.Figure:
@@ -114,8 +136,8 @@ def spread_figure(summary: Sequence[Row], shown: Sequence[int], view: LayerView,
 def _slices(rows: Sequence[Row], middle: str, low: str, high: str, name: str, theme: str) -> list[dict[str, Any]]:
     layers = [_layer(row) for row in rows]
     line = _line(layers, [row[middle] for row in rows], RANDOM, theme)
-    ends = ([row[end] for row in rows] for end in (low, high))
-    return [band(layers, *ends, SERIES[theme][1], legendgroup=RANDOM), line | {"name": name}]
+    ends = [[row[end] for row in rows] for end in (low, high)]
+    return [band(layers, ends[0], ends[1], SERIES[theme][1], legendgroup=RANDOM), line | {"name": name}]
 
 
 def _line(layers: Sequence[int], values: Sequence[float], series: str, theme: str) -> dict[str, Any]:

@@ -64,7 +64,9 @@ def choose_view(sweep: LayerSweep) -> LayerView:
         )
         null_measure = _null_measure(sweep, stage, measure)
         if null_measure == "examples":
-            st.caption("How often the labelled topic's documents are nearest, the document itself left out.")
+            st.caption(
+                "How often the labelled topic is the nearest by the mean of its documents, the document itself left out."
+            )
         else:
             st.caption(MEASURES[measure].sentence)
     cell = linked_clicks({"layer": (range(1, shape.layers + 1), shape.layers), "head": (range(shape.heads + 1), 0)})
@@ -131,9 +133,7 @@ def curves(sweep: LayerSweep, view: LayerView) -> None:
 
 def _against_slices(sweep: LayerSweep, view: LayerView, measure: str) -> None:
     """Heads as dots on the band of random slices, and how far heads and slices spread at every layer."""
-    name = MEASURES[view.measure].name
-    if measure in REFERENCES:
-        name += f" by {REFERENCES[measure]}"
+    name = _name(view)
     heads = sweep.table("layer_null", stage=view.stage, measure=measure)
     summary = sweep.table("layer_null_summary", stage=view.stage, measure=measure)
     rows = sorted(summary.to_pylist(), key=lambda row: int(row["layer"]))
@@ -142,8 +142,8 @@ def _against_slices(sweep: LayerSweep, view: LayerView, measure: str) -> None:
         null_figure(rows, heads.to_pylist(), _chance(sweep, view), view, theme()),
         f"layers {measure} stage {view.stage}",
         heads,
-        f"{_sample(sweep)} Dots are single heads; the band holds 95 % of {rows[0]['slicings']} random slicings' "
-        "slices. Numbered heads lie beyond random slices (Benjamini–Hochberg over the heads of a layer); by the same "
+        f"{_sample(sweep)} Dots are single heads; the band holds 95 % of the slices of {rows[0]['slicings']} random "
+        "slicings. Numbered heads lie beyond random slices (Benjamini–Hochberg over the heads of a layer); by the same "
         f"rule {flagged:.1%} of random slices do. The upright line is the layer that is looked at below.",
         alt=f"{name} of every head at every layer, on the band of random slices.",
     )
@@ -165,6 +165,11 @@ def _against_slices(sweep: LayerSweep, view: LayerView, measure: str) -> None:
     )
 
 
+def _name(view: LayerView) -> str:
+    name = MEASURES[view.measure].name
+    return f"{name} by {REFERENCES[view.null_measure]}" if view.null_measure in REFERENCES else name
+
+
 def _chance(sweep: LayerSweep, view: LayerView) -> float | None:
     rows = sweep.rows("layer_curves", stage=view.stage, measure=view.measure)
     return next((row["chance"] for row in rows if row["chance"] is not None), None)
@@ -180,9 +185,11 @@ def _beyond(sweep: LayerSweep, view: LayerView) -> dict[tuple[int, int], str]:
 
 def grid(sweep: LayerSweep, view: LayerView) -> None:
     """Layers × heads, coloured by the measure; a click chooses a cell."""
-    measure = MEASURES[view.measure]
     st.subheader("Layers × heads", help=why(*_TERMS[view.measure]), anchor=False)
-    cells = sweep.cells(view.stage, view.measure)
+    if by_examples := view.null_measure == "examples":
+        cells = sweep.compared_cells(view.stage, "examples")
+    else:
+        cells = sweep.cells(view.stage, view.measure)
     if cells["value"].size > MOST_CELLS:
         st.info(f"A grid of more than {MOST_CELLS:,} cells is not drawn; the curves have every layer.")
         return
@@ -207,12 +214,13 @@ def grid(sweep: LayerSweep, view: LayerView) -> None:
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(
-            f"{measure.name} at stage {view.stage}. Click a cell to see what that head does at that layer; "
+            f"{_name(view)} at stage {view.stage}. Click a cell to see what that head does at that layer; "
             f"'all' is {'all heads together' if view.measure in ('probe', 'groups') else 'the full embedding'}."
         )
+        table, name = ("layer_null", "examples") if by_examples else ("layers", view.measure)
         downloads(
-            f"layers-{view.measure}-stage-{view.stage}",
-            lambda: sweep.table("layers", stage=view.stage, measure=view.measure),
+            f"layers-{name}-stage-{view.stage}",
+            lambda: sweep.table(table, stage=view.stage, measure=name),
         )
 
 

@@ -93,6 +93,16 @@ class LayerSweep:
             found[name][at] = table[name].cast(pa.float64()).to_numpy()
         return found
 
+    def compared_cells(self, stage: int, measure: str) -> dict[str, np.ndarray]:
+        """The same of a measure of ``layer_null``, which has no intervals."""
+        shape = self.manifest.shape
+        value = np.full((shape.layers, 1 + shape.heads), np.nan)
+        for row in self.rows("layer_null_summary", stage=stage, measure=measure):
+            value[row["layer"] - 1, 0] = np.nan if row["full"] is None else row["full"]
+        for row in self.rows("layer_null", stage=stage, measure=measure):
+            value[row["layer"] - 1, row["head"]] = row["value"]
+        return {"value": value, **dict.fromkeys(("low", "high"), np.full_like(value, np.nan))}
+
 
 def layer_sweep(state: RunState) -> LayerSweep:
     """Of a run whose step ``layers`` is done."""
