@@ -72,16 +72,15 @@ def null_figure(
     if all(row["full"] is not None for row in summary):
         traces.append(_line([_layer(row) for row in summary], [row["full"] for row in summary], FULL, theme))
     ends = {_layer(row): row for row in summary}
-    beyond = [row for row in heads if row["verdict"] != WITHIN]
-    beyond.sort(key=lambda row: -abs(row["value"] - ends[_layer(row)]["slices"]))
+    within = [row for row in heads if row["verdict"] == WITHIN]
+    beyond = sorted(
+        (row for row in heads if row["verdict"] != WITHIN),
+        key=lambda row: -abs(row["value"] - ends[_layer(row)]["slices"]),
+    )
     numbers = _numbers(beyond[:MOST_NUMBERS])
     ink = SERIES[theme][0]
     for name, rows, marker in (
-        (
-            "heads like random slices",
-            [row for row in heads if row["verdict"] == WITHIN],
-            {"size": 6, "color": ink, "opacity": 0.4},
-        ),
+        ("heads like random slices", within, {"size": 6, "color": ink, "opacity": 0.4}),
         ("heads beyond random slices", beyond, {"size": 8, "color": ink, "line": {"width": 1, "color": INK[theme]}}),
     ):
         traces.append(

@@ -65,7 +65,7 @@ def choose_view(sweep: LayerSweep) -> LayerView:
         null_measure = _null_measure(sweep, stage, measure)
         if null_measure == "examples":
             st.caption(
-                "How often the labelled topic is the nearest by the mean of its documents, the document itself left out."
+                "How often the labelled topic is the nearest by the mean of its documents, without the document itself."
             )
         else:
             st.caption(MEASURES[measure].sentence)
