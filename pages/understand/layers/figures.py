@@ -77,7 +77,7 @@ def null_figure(
         (row for row in heads if row["verdict"] != WITHIN),
         key=lambda row: -abs(row["value"] - ends[_layer(row)]["slices"]),
     )
-    numbers = _numbers(beyond[:MOST_NUMBERS])
+    numbers = shared_numbers(beyond[:MOST_NUMBERS])
     ink = SERIES[theme][0]
     for name, rows, marker in (
         ("heads like random slices", within, {"size": 6, "color": ink, "opacity": 0.4}),
@@ -103,7 +103,7 @@ def null_figure(
     return _over_depth(traces, layers, view, theme)
 
 
-def _numbers(rows: Sequence[Row]) -> dict[tuple[int, int], str]:
+def shared_numbers(rows: Sequence[Row]) -> dict[tuple[int, int], str]:
     """By layer and head what stands beside its dot: heads whose numbers would overlap share one place."""
     values = [row["value"] for row in rows]
     near = 0.05 * max(values, default=0.0)
