@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -341,9 +341,13 @@ def _finds(rows: list[Row]) -> str:
 
 def named_stages(stages: list[int]) -> str:
     """``stage 1``, ``stages 2 and 3``."""
-    numbers = [str(stage) for stage in stages]
-    joined = numbers[0] if len(numbers) == 1 else f"{', '.join(numbers[:-1])} and {numbers[-1]}"
-    return f"{'stage' if len(numbers) == 1 else 'stages'} {joined}"
+    return f"{'stage' if len(stages) == 1 else 'stages'} {joined(stages)}"
+
+
+def joined(numbers: Sequence[int]) -> str:
+    """``1, 2 and 3``."""
+    words = [str(number) for number in numbers]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _by_name(pairs: list[tuple[str, int]]) -> str:
@@ -378,5 +382,4 @@ def _range(row: Row) -> str:
 
 
 def _heads(rows: list[Row]) -> str:
-    numbers = ", ".join(str(row["head"]) for row in rows)
-    return f"{'head' if len(rows) == 1 else 'heads'} {numbers}"
+    return f"{'head' if len(rows) == 1 else 'heads'} {joined([row['head'] for row in rows])}"

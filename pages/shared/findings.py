@@ -6,15 +6,19 @@ import streamlit as st
 
 from core.analysis.findings import Finding, findings
 from core.analysis.report import topic_merges
-from core.runs.results import read_topics
+from core.retrieval.findings import voting_findings
+from core.runs.results import read_retrieval, read_topics
 from core.runs.run import Run
 from core.runs.tables import Tables
 from pages.shared.data import RunState, tables
-from pages.shared.run_version import FIGURES, one_version
+from pages.shared.run_version import FIGURES, RETRIEVAL, one_version
 from pages.shared.text import plain, safe, shortened
 
 PAGES = {
-    "stage": ("pages/understand/topics/page.py", "Topics"),
+    "specialisation": ("pages/understand/stages/page.py", "Stages"),
+    "heads": ("pages/explore/head_profile/page.py", "Head profile"),
+    "stage": ("pages/understand/stages/page.py", "Stages"),
+    "voting": ("pages/use/retrieval_lab/page.py", "Retrieval lab"),
     "separation": ("pages/understand/stages/page.py", "Stages"),
     "selectivity": ("pages/explore/head_profile/page.py", "Head profile"),
     "pooling": ("pages/understand/topics/page.py", "Topics"),
@@ -26,12 +30,17 @@ PAGES = {
 }
 """Where a finding about something can be seen; the same keys as Finding.about, but for what is missing."""
 TITLES = {
+    "caution": "What cannot be concluded",
+    "older": "What is missing",
+    "specialisation": "Do heads specialise?",
+    "heads": "Heads that stand out",
     "stage": "Where to extract",
-    "separation": "Are heads something of their own?",
+    "separation": "Are heads distinguishable?",
     "selectivity": "Do heads follow topics?",
     "pooling": "Pooling heads",
+    "voting": "Voting against the full embedding",
     "roles": "Roles of heads",
-    "redundancy": "Heads that say the same",
+    "redundancy": "Most redundant heads",
     "groups": "Heads that share a key/value head",
     "topics": "Topics",
     "circular": "Circular labels",
@@ -41,6 +50,9 @@ TITLES = {
 _STYLE = """
 <style>
 .hs-finding { margin: 0 0 .7rem 0; line-height: 1.45; }
+.hs-finding strong { display: block; }
+.hs-finding summary { cursor: pointer; }
+.hs-finding summary:focus-visible { outline: 2px solid currentColor; outline-offset: 2px; }
 .hs-finding .hs-numbers { display: block; opacity: .78; font-size: .85em; margin-top: .15rem; overflow-wrap: anywhere; }
 </style>
 """
@@ -65,23 +77,54 @@ def _findings(run: Run, version: str, _tables: Tables, merged_at: int | None = N
     return findings(_tables, topic_merges(read_topics(run, original=True).vectors[merged_at], merged_at))
 
 
-def sentences(chosen: list[Finding]) -> None:
-    """Findings one under another."""
+def sentences(chosen: list[Finding], title: str = "") -> None:
+    """Findings one under another, under a heading where there is one."""
+    heading = f"<strong>{safe(title)}</strong> " if title else ""
     parts = [
-        f'<p class="hs-finding">{safe(finding.sentence)}<span class="hs-numbers">{safe(finding.evidence)}</span></p>'
+        f'<div class="hs-finding">{heading}{safe(finding.sentence)}{_numbers(finding, bool(title))}</div>'
         for finding in chosen
     ]
     if parts:
         st.html(_STYLE + "".join(parts))
 
 
+@st.cache_resource(max_entries=16, show_spinner=False)
+@one_version(*RETRIEVAL)
+def _voting(run: Run, version: str) -> list[Finding]:
+    return voting_findings(read_retrieval(run))
+
+
+def _numbers(finding: Finding, folded: bool) -> str:
+    """A finding's figures, below it or folded away."""
+    if folded:
+        return f'<details class="hs-numbers"><summary>Figures</summary>{safe(finding.evidence)}</details>'
+    return f'<span class="hs-numbers">{safe(finding.evidence)}</span>'
+
+
+FIRST = ("caution", "older", "labels", "circular", "specialisation", "heads", "stage")
+"""What stands at the top of the Overview."""
+
+
+def first_findings(state: RunState) -> None:
+    """The largest findings, each with a link to the page that shows it in full."""
+    found = _findings(state.run, state.analysis_version, tables(state))
+    for about in FIRST:
+        chosen = [finding for finding in found if finding.about == about]
+        sentences(chosen, TITLES[about])
+        if chosen and about in PAGES:
+            page, label = PAGES[about]
+            st.page_link(page, label=f"See it on {label}", icon=":material/arrow_forward:")
+
+
 def all_findings(state: RunState) -> None:
-    """Everything that this run's figures say, by subject, each with a link to the page that shows it."""
+    """What else this run's figures say, by subject, each with a link to the page that shows it."""
     assert state.manifest is not None
     found = _findings(state.run, state.analysis_version, tables(state), state.manifest.stages[-1])
+    if state.retrieved:
+        found = [*found, *_voting(state.run, state.retrieval_version)]
     for about, title in TITLES.items():
         chosen = [finding for finding in found if finding.about == about]
-        if not chosen:
+        if not chosen or about in FIRST:
             continue
         with st.expander(f"**{title}** – {plain(shortened(chosen[0].sentence, 130))}"):
             sentences(chosen)

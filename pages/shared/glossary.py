@@ -9,8 +9,11 @@ TERMS: dict[str, str] = {
     "by sample": "The study's way: vectors are split at random, so that a document's other heads may be in the "
     "training set.",
     "by document": "Stricter: every document is wholly in the training set or wholly in the test set.",
-    "random slices": "The control: the same dimensions in a fixed random order, cut into as many slices as there are "
-    "heads. What they show as well is no finding about heads.",
+    "random slices": "The control: the same dimensions in random order, cut into as many slices as there are heads, "
+    "200 times. A head stands out where it lies beyond these slices; what they show as well is no finding about heads.",
+    "untrained model": "A second control: the same architecture with random weights. What it shows as well was not "
+    "learned.",
+    "examples": "A topic's labelled documents: their mean within a head, the document itself left out.",
     "chance": "What guessing would reach.",
     "interval": "95 % interval: documents were drawn again a thousand times.",
     "CKA": "How alike two heads are: 1 if one is the other turned or stretched, about 0 if they have nothing in common "
@@ -18,7 +21,8 @@ TERMS: dict[str, str] = {
     "key/value group": "In grouped-query attention several heads share one key/value head; they form a group.",
     "activation": "The length of a head's vector before it is normalised: how strongly the head speaks.",
     "similarity": "Cosine of the document and its topic's name within one head: 1 the same direction, 0 unrelated.",
-    "selectivity": "How much of a head's variation the topics explain, less what chance would: 0 nothing, 1 all.",
+    "selectivity": "How much of a head's variation the topics explain, less what chance would: 0 nothing, 1 all. Each "
+    "topic's mean similarity to all documents is subtracted first.",
     "alignment": "Does the head order a topic's documents as the full embedding does? Rank correlation, 1 the same.",
     "sparsity": "How much of the variation single documents carry: the share of the 2 % that stand out most.",
     "AUC": "The chance that a document of the topic scores higher than one of another topic: 0.5 is a coin toss.",

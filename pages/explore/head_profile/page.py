@@ -5,6 +5,7 @@ import streamlit as st
 from pages.explore.head_profile.gallery import alike, beside, by_stage, gallery
 from pages.explore.head_profile.sections import (
     HeadView,
+    among_slices,
     arrive,
     figures,
     head_control,
@@ -36,7 +37,11 @@ def profile(state: RunState) -> None:
         return
     shown = HeadView(state, found, stage, head)
     if found.labelled:
-        role(shown)
+        left, right = st.columns(2, gap="large")
+        with left:
+            role(shown)
+        with right:
+            among_slices(shown)
     else:
         st.subheader(f"Head {head}")
         no_labels("What a head does with topics")

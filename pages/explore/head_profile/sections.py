@@ -9,6 +9,8 @@ import pyarrow as pa
 import streamlit as st
 
 from core.analysis.by_topic import by_topic
+from core.analysis.head_measures import TITLES
+from core.analysis.null import ABOVE, BELOW
 from core.analysis.roles import RULES, RoleEvidence
 from core.model.stages import HEADS
 from core.retrieval.head_index import largest
@@ -19,6 +21,7 @@ from pages.shared.cards import Card, cards
 from pages.shared.components.step_keys import step_keys
 from pages.shared.controls import choose_head
 from pages.shared.data import RunState, documents, labels, own_similarity, topics
+from pages.shared.figures.random_slices import slices_alt, slices_figure, slices_rows
 from pages.shared.figures.table import interval, number
 from pages.shared.figures.topic_gaps import GRID, MOST, gaps_figure
 from pages.shared.glossary import why
@@ -53,10 +56,13 @@ class HeadView:
     def probe(self, head: int) -> Row:
         return self.tables.one("probe", stage=self.stage, slicing=HEADS, split="document", head=head) or {}
 
-    def random(self, measure: str) -> Row:
-        """What random slices have: their median, and the range from the lowest to the highest."""
-        rows = self.tables.pick("control", stage=self.stage)
-        return next((row for row in rows if row["measure"].startswith(measure)), {})
+    def against(self, measure: str, otherwise: str) -> str:
+        """Where the head lies among random slices; ``otherwise`` in runs that were not compared with them."""
+        row = self.tables.one("null", stage=self.stage, measure=measure, head=self.head)
+        summary = self.tables.one("null_summary", stage=self.stage, measure=measure)
+        if row is None or summary is None:
+            return otherwise
+        return f"random slices {number(summary['slices_low'])} to {number(summary['slices_high'])}: {row['verdict']}"
 
 
 def arrive() -> None:
@@ -113,12 +119,31 @@ def role(shown: HeadView) -> None:
             st.markdown(plain(RULES[name].sentence if name in RULES else ""))
             st.markdown(f"**Evidence** – {plain(evidence(row, name))}")
         else:
-            st.markdown("None of the written rules holds for it, so none is claimed.")
+            st.markdown("It meets no role's criteria beyond what random slices show.")
             st.markdown(f"**Evidence** – {plain(evidence(row, None).removeprefix('no rule holds: '))}")
         for other in (row.get("roles") or [])[1:]:
             st.markdown(f"**Also {plain(other)}** – {plain(evidence(row, other))}")
             st.caption(plain(RULES[other].sentence if other in RULES else ""))
         looks(shown)
+
+
+def among_slices(shown: HeadView) -> None:
+    """Where the head lies among random slices, as a sentence and as a dot on their band."""
+    rows = shown.tables.pick("null", stage=shown.stage, head=shown.head)
+    if not rows:
+        return
+    sides = {side: [TITLES[row["measure"]] for row in rows if row["verdict"] == side] for side in (ABOVE, BELOW)}
+    said = [f"**{side} random slices** in {', '.join(names)}" for side, names in sides.items() if names]
+    sentence = "; ".join(said) or "within random slices in every measure"
+    st.markdown(f"Head {shown.head} lies {sentence}.", help=why("random slices", "untrained model"))
+    figure_of = slices_figure(shown.tables, "names", show.theme(), shown.head, height=260)
+    show.figure(
+        figure_of,
+        "among-slices",
+        lambda: pa.Table.from_pylist(slices_rows(shown.tables, "names")),
+        f"How often each head alone finds the labelled topic; head {shown.head} is the large dot.",
+        alt=slices_alt(shown.tables, "names"),
+    )
 
 
 def looks(shown: HeadView) -> None:
@@ -157,14 +182,8 @@ def figures(shown: HeadView) -> None:
     st.html(GRID)
     with st.container(horizontal=True, gap="small", key="grid-figures"):
         if shown.tables.labelled:
-            _figure("Mean similarity", row, "mean", f"full embedding {number(full.get('mean'))}", "similarity")
-            control = shown.random("selectivity")
-            said = f"random slices {number(control.get('random'))}"
-            _figure("Selectivity", row, "selectivity", said, "selectivity", "random slices")
-            most = f"random slices ≤ {number(row.get('alignment_of_random'))}"
-            _figure("Alignment", row, "alignment", most, "alignment", "random slices")
-            _figure("Sparsity", row, "sparsity", f"normal {NORMAL_SPARSITY}", "sparsity")
-            said = f"chance {number(match.get('chance'))}, full {number(full_match.get('rate'))}"
+            said = shown.against("names", "")
+            said = f"chance {number(match.get('chance'))}, full {number(full_match.get('rate'))}\n{said}"
             _figure(
                 f"Topic match, top 1{circular_mark(shown.tables)}",
                 match,
@@ -173,14 +192,28 @@ def figures(shown: HeadView) -> None:
                 "topic match",
                 "chance",
                 "full embedding",
+                "random slices",
             )
+            by_examples = shown.tables.one("example_match", stage=shown.stage, head=shown.head)
+            if by_examples is not None:
+                said = shown.against("examples", "")
+                _figure("By examples, top 1", by_examples, "rate", said, "topic match", "examples", "random slices")
+            said = shown.against("selectivity", "")
+            _figure("Selectivity", row, "selectivity", said, "selectivity", "random slices")
+            most = shown.against("alignment", f"random slices ≤ {number(row.get('alignment_of_random'))}")
+            _figure("Alignment", row, "alignment", most, "alignment", "random slices")
+            said = shown.against("mean", f"full embedding {number(full.get('mean'))}")
+            _figure("Mean similarity", row, "mean", said, "similarity", "random slices")
+            _figure("Sparsity", row, "sparsity", f"normal {NORMAL_SPARSITY}", "sparsity")
         _figure("Probe recall", probe, "value", f"chance {number(probe.get('chance'))}", "probe", "by document")
         span = f"all heads {number(min(strengths))} to {number(max(strengths))}" if strengths else ""
         _figure("Activation", row, "activation", span, "activation")
         _figure(
             "Its variation", row, "activation_variation", "spread over documents, as a share of the mean", "activation"
         )
-    st.caption("Below a figure: its 95 % interval where there is one, then what to hold it against.")
+    st.caption(
+        "Below each value: 95 % CI, then the baseline. Above and below mean beyond random slices of the same size."
+    )
     circular_notice(shown.tables)
 
 
@@ -188,7 +221,7 @@ def _figure(label: str, row: Row, name: str, against: str, *terms: str) -> None:
     with st.container(border=True, width=176, height="stretch", gap=None):
         found = interval(row, name)
         st.metric(label, number(row.get(name)), help=why(*terms, *(["interval"] if found else [])))
-        st.caption("  \n".join(plain(line) for line in (found, against) if line))
+        st.caption("  \n".join(plain(line) for line in (found, *against.split("\n")) if line))
 
 
 def topics_followed(shown: HeadView) -> None:
@@ -206,7 +239,7 @@ def topics_followed(shown: HeadView) -> None:
     )
     said = "By chance alone one interval in twenty would miss 0."
     if len(found.topic) > MOST:
-        said += f" HeadView are the {MOST // 2} highest and the {MOST // 2} lowest; the data has all."
+        said += f" Shown are the {MOST // 2} highest and the {MOST // 2} lowest; the data has all."
     if found.left_out:
         said += f" {found.left_out} with fewer than five documents are left out."
     data = {

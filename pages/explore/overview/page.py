@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.explore.overview.compare import beside_another
-from pages.explore.overview.report import beside_the_study, what_heads_are
+from pages.explore.overview.report import beside_the_study, what_heads_are, what_was_found
 from pages.explore.overview.sections import facts, one_head, run_table
 from pages.shared.controls import choose_run
 from pages.shared.empty_states import ready
@@ -18,6 +18,7 @@ st.markdown(
 
 if ready(state):
     facts(state)
+    what_was_found(state)
     what_heads_are(state)
     beside_the_study(state)
     beside_another(state)

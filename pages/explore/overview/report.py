@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import streamlit as st
 
 from core.analysis import study
@@ -15,7 +16,8 @@ from pages.explore.overview.figures import stages_drawing
 from pages.shared.data import RunState, preview, tables
 from pages.shared.empty_states import not_analysed, not_made, slim, some_vectors
 from pages.shared.figures.maps import small_maps_table, stage_maps_figure
-from pages.shared.findings import all_findings
+from pages.shared.figures.random_slices import slices_alt, slices_figure, slices_rows
+from pages.shared.findings import all_findings, first_findings
 from pages.shared.glossary import why
 from pages.shared.notices import circular_mark, circular_notice, shows_mistakes
 from pages.shared.show import drawn_once, figure, theme
@@ -31,6 +33,38 @@ _STYLE = """
 .hs-scroll { overflow-x: auto; }
 </style>
 """
+
+
+@shows_mistakes
+def what_was_found(state: RunState) -> None:
+    """The largest findings first: heads as dots on the band of random slices, and what they say."""
+    if not state.analysed:
+        return
+    found = tables(state)
+    st.subheader("What was found", help=why("random slices", "topic match", "untrained model"))
+    if not slices_rows(found, "names"):
+        first_findings(state)
+        return
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        drawn = drawn_once(
+            state.run,
+            state.analysis_version,
+            "random slices names",
+            0,
+            theme(),
+            lambda: slices_figure(found, "names", theme(), height=430),
+        )
+        figure(
+            drawn,
+            "random-slices",
+            lambda: pa.Table.from_pylist(slices_rows(found, "names")),
+            "How often one head alone finds the labelled topic. Numbered heads lie beyond random slices of the same "
+            "size (5 %, corrected for the number of heads).",
+            alt=slices_alt(found, "names"),
+        )
+    with right:
+        first_findings(state)
 
 
 @shows_mistakes
@@ -86,7 +120,7 @@ def beside_the_study(state: RunState) -> None:
         st.markdown(f"**Is the labelled topic the nearest?**{circular_mark(found)} (§3.5, full embedding)")
         _topic_match(found)
     st.caption(f"The study: {study.CITATION}; {study.MODEL}, another corpus: its figures are for orientation.")
-    st.subheader("What the figures say")
+    st.subheader("What else the figures say")
     all_findings(state)
 
 

@@ -38,17 +38,12 @@ def facts(state: RunState) -> None:
     """The model and the corpus in numbers."""
     assert state.manifest is not None
     model, counts = state.manifest.model, state.manifest.steps["embed"].counts
-    st.subheader(plain(shortened(model["name"], 120)))
-    _metrics(
-        {
-            "Layers": str(model["layers"]),
-            "Heads": str(model["heads"]),
-            "Key/value heads": str(model["kv_heads"]),
-            "Head width": str(model["head_dim"]),
-            "Hidden size": str(model["hidden"]),
-            "Pooling": plain(model["pooling"]),
-            "Documents": f"{state.manifest.corpus['documents']:,}",
-        }
+    grouped = "" if model["kv_heads"] == model["heads"] else f" on {model['kv_heads']} key/value heads"
+    st.markdown(
+        f"**{plain(shortened(model['name'], 120))}** · {model['layers']} layers, {model['heads']} heads{grouped} of "
+        f"width {model['head_dim']}, hidden size {model['hidden']}, {plain(model['pooling'])} pooling · "
+        f"{state.manifest.corpus['documents']:,} documents",
+        help="  \n".join(f"**{name}** – {meaning}" for name, meaning in _WHAT_IS.items()),
     )
     said = [
         f"Heads read at layer {model['layer']}",
@@ -62,8 +57,8 @@ def facts(state: RunState) -> None:
     if state.analysed:
         said.append(f"labels: {plain(label_facts(state.manifest).sentence)}")
     said.append(plain(f"built {state.manifest.steps['embed'].finished or ''}"[:16]))
+    said.append(plain(_stored(state)))
     st.caption(" · ".join(said))
-    st.caption(plain(_stored(state)))
     for note in model["notes"]:
         st.caption(plain(note))
 
@@ -73,12 +68,6 @@ def _stored(state: RunState) -> str:
     assert state.manifest is not None
     explained = precision(state.manifest)
     return f"Vectors: {stored(state.manifest)}" + (f" ({explained})" if explained else "")
-
-
-def _metrics(values: dict[str, str]) -> None:
-    with st.container(horizontal=True, gap="small"):
-        for label, value in values.items():
-            st.metric(label, value, help=_WHAT_IS[label], border=True, width="content")
 
 
 @st.fragment

@@ -10,16 +10,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import streamlit as st
 
+from core.analysis.head_measures import TITLES
 from core.analysis.probe import BY_DOCUMENT, SPLITS, mistakes_within_groups
 from core.model.stages import HEADS
 from pages.shared.controls import choose_document, choose_stage
 from pages.shared.data import RunState, analysis, places, preview, tables
 from pages.shared.empty_states import not_made
 from pages.shared.figures.maps import stage_maps_figure
+from pages.shared.figures.random_slices import slices_alt, slices_figure, slices_rows
 from pages.shared.findings import show_findings
 from pages.shared.glossary import why
 from pages.shared.notices import shows_mistakes
 from pages.shared.show import drawn_once, figure, theme
+from pages.shared.url import linked
 from pages.understand.stages.figures import groups_figure, matrix_figure, probe_figure
 
 
@@ -27,11 +30,40 @@ def _drawn(state: RunState, name: str, stage: int, draw: Callable[[], go.Figure]
     return drawn_once(state.run, state.analysis_version, name, stage, theme(), draw)
 
 
+@st.fragment
+@shows_mistakes
+def against_slices(state: RunState) -> None:
+    """Every head on the band of random slices, by a measure of one's choice."""
+    found = tables(state)
+    known = [name for name in TITLES if found.pick("null_summary", measure=name)]
+    if not known:
+        show_findings(state, "older")
+        return
+    st.subheader(
+        "Do heads differ more than random slices?", help=why("random slices", "topic match", "untrained model")
+    )
+    left, right = st.columns([3, 2], gap="medium")
+    with right:
+        measure = linked(st.selectbox, "Measure", "measure", known, known[0], format_func=TITLES.__getitem__)
+        show_findings(state, "specialisation", "heads", "stage")
+    with left:
+        drawn = _drawn(state, f"random slices {measure}", 0, lambda: slices_figure(found, measure, theme(), height=400))
+        row = found.pick("null_summary", measure=measure)[0]
+        figure(
+            drawn,
+            "random-slices",
+            pa.Table.from_pylist(slices_rows(found, measure)),
+            f"{row['slicings']} random slicings on {row['documents']:,} documents. Numbered heads lie beyond random "
+            f"slices (5 %, corrected); by the same rule {row['flagged']:.1%} of random slices would.",
+            alt=slices_alt(found, measure),
+        )
+
+
 @shows_mistakes
 def separation(state: RunState) -> None:
     """The probe at each stage."""
     st.subheader(
-        "Can a head be told from its vector?",
+        "Are heads distinguishable?",
         help=why("probe", "by sample", "by document", "random slices", "chance", "interval"),
     )
     found = tables(state)
@@ -55,7 +87,7 @@ def confusion(state: RunState) -> None:
     found, shape = tables(state), state.manifest.shape
     if not found.pick("probe"):
         return
-    st.subheader("Which heads are taken for each other?", help=why("probe", "key/value group"))
+    st.subheader("Which heads does the probe confuse?", help=why("probe", "key/value group"))
     left, right = st.columns([3, 2], gap="medium")
     with right:
         stage = choose_stage(state.manifest)
@@ -96,7 +128,7 @@ def _confusion_rows(state: RunState, stage: int, split: str) -> list[dict[str, i
 def redundancy(state: RunState) -> None:
     """Which heads say the same."""
     assert state.manifest is not None
-    st.subheader("Which heads say the same?", help=why("CKA", "key/value group"))
+    st.subheader("Most redundant heads", help=why("CKA", "key/value group"))
     found, shape, stages = tables(state), state.manifest.shape, state.manifest.stages
     stage = int(
         st.segmented_control("At stage", stages, default=stages[0], required=True, key="redundancy stage") or stages[0]
