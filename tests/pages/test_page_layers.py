@@ -83,7 +83,7 @@ def test_a_head_beyond_random_slices_is_numbered_and_said_to_be(
 ) -> None:
     app = page_at(made.cache, PAGE, monkeypatch, layer="2", head="3")
     heads, spread = (json.loads(chart.proto.spec)["data"] for chart in app.get("plotly_chart")[:2])
-    beyond = next(trace for trace in heads if trace.get("name") == "heads beyond random slices")
+    beyond = next(trace for trace in heads if trace.get("name") == "heads beyond")
     assert (2, "3") in zip(beyond["x"], beyond["text"], strict=True)
     marks = next(trace for trace in spread if trace.get("name") == "heads")["marker"]["symbol"]
     assert marks == ["circle-open", "circle", "circle-open", "circle-open"]

@@ -68,7 +68,7 @@ def null_figure(
     ``summary`` and ``heads`` are the rows of ``layer_null_summary`` and ``layer_null`` for one stage and measure.
     """
     layers = max(_layer(row) for row in summary)
-    traces = _slices(summary, *("slices", "slices_low", "slices_high"), "random slices, mean and 95 %", theme)
+    traces = _slices(summary, *("slices", "slices_low", "slices_high"), "random slices", theme)
     if all(row["full"] is not None for row in summary):
         traces.append(_line([_layer(row) for row in summary], [row["full"] for row in summary], FULL, theme))
     ends = {_layer(row): row for row in summary}
@@ -80,8 +80,8 @@ def null_figure(
     numbers = shared_numbers(beyond[:MOST_NUMBERS])
     ink = SERIES[theme][0]
     for name, rows, marker in (
-        ("heads like random slices", within, {"size": 6, "color": ink, "opacity": 0.4}),
-        ("heads beyond random slices", beyond, {"size": 8, "color": ink, "line": {"width": 1, "color": INK[theme]}}),
+        ("heads within", within, {"size": 6, "color": ink, "opacity": 0.4}),
+        ("heads beyond", beyond, {"size": 8, "color": ink, "line": {"width": 1, "color": INK[theme]}}),
     ):
         traces.append(
             {
@@ -100,7 +100,7 @@ def null_figure(
         )
     if chance is not None:
         traces.append(_chance(chance, layers, theme))
-    return _over_depth(traces, layers, view, theme)
+    return _over_depth(traces, layers, view, theme, 440)
 
 
 def shared_numbers(rows: Sequence[Row]) -> dict[tuple[int, int], str]:
@@ -124,7 +124,7 @@ def shared_numbers(rows: Sequence[Row]) -> dict[tuple[int, int], str]:
 def spread_figure(summary: Sequence[Row], shown: Sequence[int], view: LayerView, theme: str) -> go.Figure:
     """The spread over heads at every layer and, as a band, that over random slices; ``shown`` layers are filled."""
     rows = [{**row, "least": min(row["slices_spreads"])} for row in summary]
-    traces = _slices(rows, *("slices_spread", "least", "slices_spread_high"), "random slices, median and 95 %", theme)
+    traces = _slices(rows, *("slices_spread", "least", "slices_spread_high"), "random slices", theme)
     layers = [_layer(row) for row in rows]
     line = _line(layers, [row["spread"] for row in rows], HEADS, theme)
     symbols = ["circle" if layer in shown else "circle-open" for layer in layers]

@@ -142,9 +142,10 @@ def _against_slices(sweep: LayerSweep, view: LayerView, measure: str) -> None:
         null_figure(rows, heads.to_pylist(), _chance(sweep, view), view, theme()),
         f"layers {measure} stage {view.stage}",
         heads,
-        f"{_sample(sweep)} Dots are single heads; the band holds 95 % of the slices of {rows[0]['slicings']} random "
-        "slicings. Numbered heads lie beyond random slices (Benjamini–Hochberg over the heads of a layer); by the same "
-        f"rule {flagged:.1%} of random slices do. The upright line is the layer that is looked at below.",
+        f"{_sample(sweep)} Dots are single heads; the dashed line is the mean of {rows[0]['slicings']} random "
+        "slicings' slices, the band holds 95 % of them. Numbered heads lie beyond random slices (Benjamini–Hochberg "
+        f"over the heads of a layer); by the same rule {flagged:.1%} of random slices do. The upright line is the "
+        "layer that is looked at below.",
         alt=f"{name} of every head at every layer, on the band of random slices.",
     )
     if told := difference_to_slices(rows, view.stage, measure):
@@ -153,7 +154,7 @@ def _against_slices(sweep: LayerSweep, view: LayerView, measure: str) -> None:
     found = specialising(sweep.rows("layer_null_summary", stage=view.stage), view.stage)
     shown = found.layers(measure) if found else []
     said = f"The standard deviation of {name[0].lower()}{name[1:]} over the heads of a layer, and over random slices: "
-    said += "the band ends at the 95th percentile of slicings."
+    said += "their median, and a band that ends at the 95th percentile of slicings."
     if measure in REFERENCES:
         said += " Filled marks are beyond random slices, corrected over layers."
     figure(
