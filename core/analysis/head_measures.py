@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
 
-from core.analysis.examples import examples_of
+from core.analysis.examples import LEAST_EXAMPLES, examples_of
 from core.analysis.profiles import correlation_with_full, minus_topic_means, selectivity, sparsity
 from core.analysis.similarity import similarity, unit
 from core.analysis.topic_match import nearest_is_own
@@ -14,6 +15,8 @@ from core.runs.labels import own
 
 NEIGHBOUR_SAMPLE = 500
 """Documents among which nearest neighbours are looked for, at most: their cost grows with the square."""
+LEAST_LABELLED = 20
+"""Documents: with fewer, heads and slices cannot be compared."""
 
 PER_DOCUMENT = {
     "names": "topic match by names",
@@ -32,6 +35,8 @@ PER_HEAD = {
 MEASURES = {**PER_DOCUMENT, **PER_HEAD}
 TITLES = {**MEASURES, "probe": "recall of the probe"}
 """What people read; the names of the tables ``null`` and ``null_summary``."""
+LAYER_MEASURES = tuple(name for name in MEASURES if name != "neighbour")
+"""Those that are cheap enough for every layer; roles need all but the first two."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +69,22 @@ class LabelledSample:
     """Whether similarities to names are of centred vectors."""
     heads: int
 
-    def measure(self, order: np.ndarray | None = None) -> Measured:
-        """All measures, the dimensions cut in this ``order[dim]``; without one, where the heads are."""
+    @property
+    def comparable(self) -> bool:
+        """Whether there are documents, topics and heads enough to compare heads with slices."""
+        return len(self.labels) >= LEAST_LABELLED and len(np.unique(self.labels)) > 1 < self.heads
+
+    def measurable(self, measures: Collection[str]) -> list[str]:
+        """Those of ``measures`` that these documents allow: examples of two topics, more documents than topics."""
+        counts = np.bincount(self.labels)
+        lacking = {
+            "examples": (counts >= LEAST_EXAMPLES).sum() < 2,
+            "selectivity": (counts > 0).sum() >= len(self.labels),
+        }
+        return [name for name in measures if not lacking.get(name, False)]
+
+    def measure(self, order: np.ndarray | None = None, measures: Collection[str] = tuple(MEASURES)) -> Measured:
+        """The dimensions cut in this ``order[dim]``; without one, where the heads are."""
         vectors, topics, mean = self.vectors, self.topics, self.mean
         if order is not None:
             vectors, topics, mean = vectors[:, order], topics[:, order], mean[order]
@@ -74,24 +93,26 @@ class LabelledSample:
         shift = mean if self.centre else np.float32(0)
         names = (topics - shift).reshape(len(topics), self.heads, -1)
         values = similarity(centred if self.centre else docs, names)
-        by_examples = examples_of(centred, self.labels, len(topics)).similarity(centred, self.labels)
         to_own = own(values, self.labels)
+        heads, above = to_own[:, 1:], minus_topic_means(to_own, values.mean(axis=0), self.labels)
+        found: dict[str, Callable[[], np.ndarray]] = {
+            "names": lambda: nearest_is_own(values[:, 1:], self.labels),
+            "examples": lambda: self._by_examples(centred),
+            "neighbour": lambda: self._neighbours(centred),
+            "selectivity": lambda: selectivity(above, self.labels)[1:],
+            "alignment": lambda: correlation_with_full(to_own, self.labels)[1:],
+            "mean": lambda: heads.mean(axis=0),
+            "spread": lambda: heads.std(axis=0),
+            "sparsity": lambda: sparsity(np.abs(heads - np.median(heads, axis=0))),
+        }
         return Measured(
-            {
-                "names": nearest_is_own(values[:, 1:], self.labels),
-                "examples": nearest_is_own(by_examples, self.labels),
-                "neighbour": self._neighbours(centred),
-            },
-            {
-                "selectivity": selectivity(minus_topic_means(to_own, values.mean(axis=0), self.labels), self.labels)[
-                    1:
-                ],
-                "alignment": correlation_with_full(to_own, self.labels)[1:],
-                "mean": to_own[:, 1:].mean(axis=0),
-                "spread": to_own[:, 1:].std(axis=0),
-                "sparsity": sparsity(np.abs(to_own[:, 1:] - np.median(to_own[:, 1:], axis=0))),
-            },
+            {name: found[name]() for name in PER_DOCUMENT if name in measures},
+            {name: found[name]() for name in PER_HEAD if name in measures},
         )
+
+    def _by_examples(self, centred: np.ndarray) -> np.ndarray:
+        examples = examples_of(centred, self.labels, len(self.topics))
+        return nearest_is_own(examples.similarity(centred, self.labels), self.labels)
 
     def _neighbours(self, centred: np.ndarray) -> np.ndarray:
         """``[doc, head]``: whether the nearest other document has the same topic; NaN beyond NEIGHBOUR_SAMPLE."""

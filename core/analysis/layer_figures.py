@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from core.analysis.auc import auc
 from core.analysis.bootstrap import Interval, means
 from core.analysis.group_gaps import group_gaps
+from core.analysis.head_measures import LAYER_MEASURES, PER_DOCUMENT, LabelledSample
 from core.analysis.layer_measures import BETWEEN_GROUPS, FULL, WITHIN_GROUP
+from core.analysis.null import SAMPLE, Comparison, by_head, compare_with_slices
+from core.analysis.null import SLICINGS as RANDOM_SLICINGS
 from core.analysis.probe import BY_DOCUMENT, Samples, probe
 from core.analysis.profiles import Profiles, profiles
 from core.analysis.redundancy import Moments
 from core.analysis.similarity import head_norms, similarity
+from core.analysis.stratify import stratified
 from core.analysis.topic_match import ranks, topic_match
 from core.errors import Mistake
 from core.model.shape import ModelShape
@@ -48,6 +52,23 @@ class LayerFigures:
     """``[1 + head]``: the documents of the head's best topic against the rest, by their similarity to its name."""
     random_alignment: float = float("nan")
     """The largest of the random slices'."""
+    against_slices: AgainstSlices | None = None
+    """None where there are too few labelled documents, a single topic or a single head."""
+
+
+@dataclass(frozen=True)
+class AgainstSlices:
+    """A layer's heads against random slices, by the names of LAYER_MEASURES."""
+
+    compared: dict[str, Comparison]
+    full: dict[str, float]
+    """The same of the full embedding, where it has the measure."""
+    documents: int
+
+    @property
+    def verdicts(self) -> list[dict[str, str]]:
+        """``[head]``: above, within or below random slices, by measure."""
+        return by_head({measure: found.verdicts for measure, found in self.compared.items()})
 
 
 def layer_figures(
@@ -58,6 +79,7 @@ def layer_figures(
     samples: Samples | None,
     centre: bool = False,
     seed: int = 0,
+    slicings: int = RANDOM_SLICINGS,
 ) -> LayerFigures:
     """From ``rows[doc, width]``, ``topics[topic, width]`` and ``labels[doc]`` (-1 for none).
 
@@ -96,7 +118,20 @@ def layer_figures(
         both[HEADS],
         _auc_by_name(values[HEADS][known], mine, both[HEADS].topic),
         float(both[RANDOM].alignment.value[1:].max()),
+        against_slices(LabelledSample(rows[known], mine, topics, mean, centre, shape.heads), seed, slicings),
     )
+
+
+def against_slices(sample: LabelledSample, seed: int, slicings: int) -> AgainstSlices | None:
+    """Of up to SAMPLE documents, stratified by topic."""
+    if not sample.comparable:
+        return None
+    chosen = stratified(sample.labels, SAMPLE, seed)
+    sample = replace(sample, vectors=sample.vectors[chosen], labels=sample.labels[chosen])
+    found = compare_with_slices(sample, slicings, seed, measures=LAYER_MEASURES)
+    shared = [name for name in found if name in PER_DOCUMENT or name == "selectivity"]
+    whole = replace(sample, heads=1).measure(measures=shared)
+    return AgainstSlices(found, {name: float(whole.value(name)[0]) for name in shared}, len(chosen))
 
 
 def _activation(rows: np.ndarray, heads: int, seed: int) -> Figure:

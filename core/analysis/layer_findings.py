@@ -1,4 +1,4 @@
-"""Where in depth something is strongest, in a sentence that is made from the numbers, and claims nothing on noise."""
+"""Where in depth heads differ and topics are found, in sentences that claim nothing on noise or random slices."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from statistics import NormalDist
 
+import numpy as np
+
 from core.analysis.findings import Finding
 from core.analysis.layer_measures import BETWEEN_GROUPS, FULL, WITHIN_GROUP
+from core.analysis.null import LEVEL, benjamini_hochberg
 from core.model.stages import HEADS, RANDOM
 from core.runs.tables import Row
 
@@ -19,6 +22,132 @@ _PAIRS = {
 }
 """By measure: the two curves whose 95 % intervals can be held against each other, and what it says if the first is
 above."""
+
+
+REFERENCES = {"names": "topic names", "examples": "examples"}
+"""Measures of ``layer_null_summary`` that are topic match -> what a topic is compared by."""
+
+
+@dataclass(frozen=True)
+class DepthTest:
+    """A test at every layer of a stage, by names and by examples, corrected over all of them."""
+
+    rows: list[Row]
+    """Of ``layer_null_summary``: those in which heads are beyond random slices."""
+    tests: int
+    false_alarms: int
+    """Random slicings that would show something at any layer if they were the heads."""
+    slicings: int
+
+    def layers(self, measure: str) -> list[int]:
+        return sorted(int(row["layer"]) for row in self.rows if row["measure"] == measure)
+
+
+def specialising(summary: Sequence[Row], stage: int) -> DepthTest | None:
+    """Where heads differ more among themselves than random slices do."""
+    # A variance's cube root is close to normal (Wilson and Hilferty).
+    return _depth_test(summary, stage, "spread", "slices_spreads", 2 / 3)
+
+
+def best_heads(summary: Sequence[Row], stage: int) -> DepthTest | None:
+    """Where the best head, chosen on one half of the documents, is better on the other than the best slice."""
+    return _depth_test(summary, stage, "best", "best_slices", 1)
+
+
+def depth_finding(summary: Sequence[Row], stage: int, layers: int) -> Finding | None:
+    """At which layers heads specialise, and which head is the best at which depth."""
+    differ, best = specialising(summary, stage), best_heads(summary, stage)
+    if differ is None or best is None:
+        return None
+    said = []
+    if differ.rows:
+        where = {
+            key: f"all {layers} layers" if len(found) == layers else _layers(found).lower()
+            for key in REFERENCES
+            if (found := differ.layers(key))
+        }
+        by = [f"{where[key]} by {REFERENCES[key]}" for key in where]
+        if len(where) == 2 and len(set(where.values())) == 1:
+            by = [f"{where['names']} by topic names and by examples"]
+        said.append(
+            f"At stage {stage} heads specialise at {' and at '.join(by)}: how often one alone finds the labelled topic "
+            "differs more between heads than between random slices."
+        )
+    for key, words in REFERENCES.items():
+        if tops := [row for row in best.rows if row["measure"] == key]:
+            top = max(tops, key=lambda row: float(row["best"]))
+            said.append(
+                f"By {words} the best head is head {top['best_head']} at layer {top['layer']} of {layers}: it finds "
+                f"the topic for {top['best']:.0%} of held-out documents, the best random slice for "
+                f"{top['best_slice']:.0%}."
+            )
+    if not said:
+        said = [f"At stage {stage} heads are not shown to specialise in topics at any layer."]
+    return Finding("layers", " ".join(said), f"{_widest(summary, stage)}; {_alarms(differ, best)}")
+
+
+def difference_to_slices(summary: Sequence[Row], stage: int, measure: str) -> str:
+    """At how many layers the mean head differs from the mean slice, paired by document; empty if not known."""
+    rows = [row for row in summary if (row["stage"], row["measure"]) == (stage, measure)]
+    rows = sorted((row for row in rows if row["difference"] is not None), key=_layer)
+    if not rows:
+        return ""
+    return _at_layers(
+        "On average a single head finds the topic more often than a random slice",
+        [_layer(row) for row in rows],
+        [_layer(row) for row in rows if row["difference_low"] > 0],
+        [_layer(row) for row in rows if row["difference_high"] < 0],
+        "no difference is shown (95 % CI, paired by document)",
+    )
+
+
+def _depth_test(summary: Sequence[Row], stage: int, value: str, null: str, power: float) -> DepthTest | None:
+    rows = [row for row in summary if row["stage"] == stage and row["measure"] in REFERENCES and row[value] is not None]
+    if not rows:
+        return None
+    slices = np.array([row[null] for row in rows], dtype=np.float64) ** power  # [row, slicing]
+    shown = _beyond(np.array([row[value] for row in rows], dtype=np.float64) ** power, slices)
+    others = ~np.eye(slices.shape[1], dtype=bool)
+    alarms = sum(bool(_beyond(slices[:, at], slices[:, others[at]]).any()) for at in range(slices.shape[1]))
+    return DepthTest([row for row, yes in zip(rows, shown, strict=True) if yes], len(rows), alarms, slices.shape[1])
+
+
+def _beyond(values: np.ndarray, null: np.ndarray) -> np.ndarray:
+    """``[row]``: whether a value is above its ``null[row, slicing]``, corrected over the rows.
+
+    Where no slicing reaches the value, its p is that of Student's t with the null's mean and variance: 200
+    slicings alone give no p below 1/201, too coarse for a correction over many layers.
+    """
+    from scipy.special import stdtr
+
+    count = null.shape[1]
+    reached = (null >= values[:, None] - 1e-9).sum(axis=1)
+    p = (1 + reached) / (1 + count)
+    deviation = null.std(axis=1, ddof=1) * (1 + 1 / count) ** 0.5
+    z = np.divide(values - null.mean(axis=1), deviation, out=np.zeros_like(values), where=deviation > 1e-9)
+    tail = stdtr(count - 1, -z)
+    return np.asarray(benjamini_hochberg(np.where(reached == 0, np.minimum(p, tail), p)) <= LEVEL)
+
+
+def _widest(summary: Sequence[Row], stage: int) -> str:
+    """By each reference, the layer at which heads differ most in comparison with slices."""
+    parts = []
+    for key, words in REFERENCES.items():
+        rows = [row for row in summary if (row["stage"], row["measure"]) == (stage, key) and row["slices_spread"] > 0]
+        if rows:
+            top = max(rows, key=lambda row: float(row["spread"] / row["slices_spread"]))
+            parts.append(
+                f"by {words} most at layer {top['layer']}: standard deviation over heads {top['spread']:.3f}, over "
+                f"random slices {top['slices_spread']:.3f} (95 % below {top['slices_spread_high']:.3f})"
+            )
+    return "; ".join(parts)
+
+
+def _alarms(differ: DepthTest, best: DepthTest) -> str:
+    return (
+        f"Benjamini–Hochberg over {differ.tests} comparisons of layers; in place of heads, {differ.false_alarms} of "
+        f"{differ.slicings} random slicings would specialise at some layer, {best.false_alarms} would have a best head"
+    )
 
 
 @dataclass(frozen=True)
@@ -37,7 +166,7 @@ class Peak:
 
 def peak(rows: Sequence[Row]) -> Peak | None:
     """Of one curve's rows of ``layer_curves``, one a layer; None where the run has no such figure."""
-    known = sorted(_whole(rows), key=lambda row: int(row["layer"]))
+    known = sorted(_whole(rows), key=_layer)
     if not known:
         return None
     top = max(known, key=_value)
@@ -58,18 +187,21 @@ def topic_structure(curves: Sequence[Row], stage: int, layers: int) -> Finding |
     top, last, where = found.top, found.last, f"layer {found.top['layer']} of {layers}"
     others = f"{_layers(found.level)} cannot be told from it." if found.level else "No other layer reaches that."
     if not found.clear:
-        sentence = f"At stage {stage} no layer finds the labelled topic clearly more often than guessing does."
+        sentence = f"At stage {stage} no layer's full embedding finds the topic clearly more often than guessing does."
     elif top is last:
-        sentence = f"Topic structure at stage {stage} is strongest at the end, at {where}: {_share(top)}. {others}"
+        sentence = (
+            f"The full embedding's topic structure at stage {stage} is strongest at the end, at {where}: "
+            f"{_share(top)}. {others}"
+        )
     elif int(last["layer"]) in found.level:
         sentence = (
-            f"Topic structure at stage {stage} is highest at {where}, {_share(top)}, but the last layer's interval "
-            f"meets it ({_share(last)}): no clear peak before the end."
+            f"The full embedding's topic structure at stage {stage} is highest at {where}, {_share(top)}, but the last "
+            f"layer's interval meets it ({_share(last)}): no clear peak before the end."
         )
     else:
         sentence = (
-            f"Topic structure at stage {stage} peaks at {where}: {_share(top)}, against {_share(last)} at the last "
-            f"layer. {others}"
+            f"The full embedding's topic structure at stage {stage} peaks at {where}: {_share(top)}, against "
+            f"{_share(last)} at the last layer. {others}"
         )
     highest = sorted(_whole(rows), key=_value, reverse=True)[:3]
     shown = "; ".join(f"layer {row['layer']} {_share(row)}" for row in [*highest, *([] if last in highest else [last])])
@@ -96,15 +228,23 @@ def held_against(curves: Sequence[Row], stage: int, measure: str) -> str:
         return ""
     above = [layer for layer in layers if rows[layer, one]["low"] > rows[layer, other]["high"]]
     below = [layer for layer in layers if rows[layer, one]["high"] < rows[layer, other]["low"]]
+    return _at_layers(said, layers, above, below, "their 95 % intervals meet")
+
+
+def _at_layers(said: str, layers: list[int], above: list[int], below: list[int], otherwise: str) -> str:
     count = f"{len(above)} of {len(layers)} layers" + (f" ({_runs(above)})" if 0 < len(above) < len(layers) else "")
     less = f", less at {len(below)} ({_runs(below)})" if below else ""
     rest = len(layers) - len(above) - len(below)
-    return f"{said} at {count}{less}" + (f"; at {rest} their 95 % intervals meet." if rest else ".")
+    return f"{said} at {count}{less}" + (f"; at {rest} {otherwise}." if rest else ".")
 
 
 def _whole(rows: Sequence[Row]) -> list[Row]:
     """Those that have their figures; a run without labels has none of topics."""
     return [row for row in rows if None not in (row["value"], row["low"], row["high"], row["chance"])]
+
+
+def _layer(row: Row) -> int:
+    return int(row["layer"])
 
 
 def _value(row: Row) -> float:

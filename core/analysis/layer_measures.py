@@ -40,8 +40,8 @@ MEASURES: dict[str, Measure] = {
     ),
     "selectivity": Measure(
         "Topic selectivity",
-        "How much of the variation of the similarity to the own topic the topics explain, less chance. Topic names "
-        "that are near to every text, or far from all, raise it too.",
+        "How much of the variation of the similarity to the own topic the topics explain, less chance and less what "
+        "each topic's name has with all documents.",
         {FULL: "full embedding", HEADS: "heads, median", RANDOM: "random slices, median"},
         band="95 % interval of the full embedding; lowest to highest of the heads and slices",
         labels=True,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
 
 from core.analysis.bootstrap import Interval, means
-from core.analysis.head_measures import MEASURES, PER_DOCUMENT, LabelledSample
+from core.analysis.head_measures import MEASURES, LabelledSample
 
 SLICINGS = 200
 """Random slicings: seeded permutations of a stage's dimensions, each cut into as many slices as there are heads."""
@@ -94,35 +94,36 @@ def compare_with_slices(
     slicings: int = SLICINGS,
     seed: int = 0,
     progress: Callable[[float], None] = lambda share: None,
+    measures: Collection[str] = tuple(MEASURES),
 ) -> dict[str, Comparison]:
-    """Every measure of the sample's heads against ``slicings`` random slicings."""
+    """The sample's heads against ``slicings`` random slicings, by those of ``measures`` that its documents allow."""
     from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
     # Slices are small matrices, on which several threads lose more than they win.
     with threadpool_limits(1):
-        return _compare(sample, slicings, seed, progress)
+        return _compare(sample, slicings, seed, progress, sample.measurable(measures))
 
 
 def _compare(
-    sample: LabelledSample, slicings: int, seed: int, progress: Callable[[float], None]
+    sample: LabelledSample, slicings: int, seed: int, progress: Callable[[float], None], measures: list[str]
 ) -> dict[str, Comparison]:
-    heads = sample.measure()
+    heads = sample.measure(measures=measures)
     halves = np.random.default_rng([seed, 1]).permutation(len(sample.labels)) % 2 == 0
-    null: dict[str, list[np.ndarray]] = {name: [] for name in MEASURES}
-    best: dict[str, list[float]] = {name: [] for name in PER_DOCUMENT}
-    by_document = {name: np.zeros(len(sample.labels)) for name in PER_DOCUMENT}
+    null: dict[str, list[np.ndarray]] = {name: [] for name in measures}
+    best: dict[str, list[float]] = {name: [] for name in heads.documents}
+    by_document = {name: np.zeros(len(sample.labels)) for name in heads.documents}
     for number, order in enumerate(random_orders(sample.vectors.shape[1], slicings, seed)):
-        found = sample.measure(order)
-        for name in MEASURES:
+        found = sample.measure(order, measures)
+        for name in measures:
             null[name].append(found.value(name))
         for name, values in found.documents.items():
             by_document[name] += values.mean(axis=1) / slicings
             best[name].append(_best(values, halves)[1])
         progress((number + 1) / slicings)
     compared = {}
-    for name in MEASURES:
+    for name in measures:
         difference = chosen = None
-        if name in PER_DOCUMENT:
+        if name in heads.documents:
             values = heads.documents[name]
             paired = values.mean(axis=1) - by_document[name]
             difference = _one(means(paired[np.isfinite(paired), None].astype(np.float32), seed))
@@ -153,6 +154,11 @@ def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
     adjusted = np.empty_like(scaled)
     adjusted[order] = np.minimum.accumulate(scaled[::-1])[::-1]
     return np.minimum(adjusted, 1.0)
+
+
+def by_head(verdicts: dict[str, list[str]]) -> list[dict[str, str]]:
+    """From ``verdicts[measure][head]`` to ``[head][measure]``."""
+    return [dict(zip(verdicts, each, strict=True)) for each in zip(*verdicts.values(), strict=True)]
 
 
 def _compared(values: np.ndarray, null: np.ndarray, difference: Interval | None, best: BestOfHalf | None) -> Comparison:

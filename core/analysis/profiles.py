@@ -194,11 +194,11 @@ def _rank_products(own: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """``[doc, 2 * row]``: each row's centred rank within the topic times row 0's, then its square."""
     from scipy.stats import rankdata
 
-    ranked = np.zeros_like(own)
-    for topic in np.unique(labels):
-        docs = np.flatnonzero(labels == topic)
-        ranks = rankdata(own[docs], axis=0)
-        ranked[docs] = (ranks - ranks.mean(axis=0)) / len(docs)
+    # The topics' values are moved apart, so that one call ranks all topics.
+    counts = np.bincount(labels)
+    before = np.cumsum(counts) - counts
+    ranks = rankdata(own + (1 + np.ptp(own.astype(np.float64))) * labels[:, None], axis=0)
+    ranked = ((ranks - (before + (counts + 1) / 2)[labels, None]) / counts[labels, None]).astype(own.dtype)
     return np.concatenate([ranked * ranked[:, :1], ranked**2], axis=1).astype(np.float32)
 
 

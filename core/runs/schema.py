@@ -425,6 +425,34 @@ ANALYSIS: dict[str, pa.Schema] = {
             pa.field("because", pa.string()),
         ]
     ),
+    # Where each head of a layer lies among random slices of the same size.
+    "layer_null": pa.schema(
+        [
+            _LAYER,
+            _STAGE,
+            pa.field("measure", pa.string(), nullable=False),
+            _HEAD,
+            *_figures("value", "p_adjusted"),
+            pa.field("verdict", pa.string(), nullable=False),
+        ]
+    ),
+    # All heads of a layer together against random slices; the lists have one number per slicing.
+    "layer_null_summary": pa.schema(
+        [
+            _LAYER,
+            _STAGE,
+            pa.field("measure", pa.string(), nullable=False),
+            pa.field("slicings", pa.int32(), nullable=False),
+            pa.field("documents", pa.int32(), nullable=False),
+            *_figures("full", "heads", "slices", "slices_low", "slices_high", "slices_least", "slices_most"),
+            *_figures("spread", "slices_spread", "slices_spread_high", "spread_p", "flagged"),
+            pa.field("slices_spreads", pa.list_(pa.field("element", pa.float32())), nullable=False),
+            pa.field("best_head", pa.int16()),
+            *_figures("best", "best_slice", "best_slice_high", "best_p"),
+            pa.field("best_slices", pa.list_(pa.field("element", pa.float32()))),
+            *_figures("difference", "difference_low", "difference_high"),
+        ]
+    ),
     # Each topic's gap to the rest, of topics that have enough documents in the sample.
     "layer_topics": pa.schema(
         [

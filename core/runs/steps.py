@@ -77,7 +77,11 @@ STEPS: dict[str, StepFacts] = {
     ),
     "layers": StepFacts(
         "figures of its layers",
-        tables=("layers", "layer_curves", "layer_profiles", "layer_topics", "layer_documents"),
+        tables=(
+            *("layers", "layer_curves", "layer_profiles", "layer_topics", "layer_documents"),
+            *("layer_null", "layer_null_summary"),
+        ),
+        newer=("layer_null", "layer_null_summary"),
         from_labels=True,
         in_all="optional",
     ),

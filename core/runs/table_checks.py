@@ -166,6 +166,18 @@ LAYOUTS: dict[str, Layout] = {
         ("layer", "measure", "series"), lambda sizes: sizes.layers * sum(map(len, known.LAYER_CURVES.values()))
     ),
     "layer_profiles": Layout(("layer", "head"), lambda sizes: _cells(sizes), may_lack=lambda sizes: not sizes.labelled),
+    "layer_null": Layout(
+        ("layer", "measure", "head"),
+        lambda sizes: sizes.layers * len(known.LAYER_NULL_MEASURES) * sizes.heads,
+        exact=False,
+        never_null=("value", "p_adjusted"),
+    ),
+    "layer_null_summary": Layout(
+        ("layer", "measure"),
+        lambda sizes: sizes.layers * len(known.LAYER_NULL_MEASURES),
+        exact=False,
+        never_null=("heads", "slices", "spread", "spread_p", "flagged"),
+    ),
     "layer_topics": Layout(
         ("layer", "head", "topic"), lambda sizes: _cells(sizes) * sizes.topics, exact=False, never_null=("gap",)
     ),
@@ -179,7 +191,8 @@ LAYOUTS: dict[str, Layout] = {
 """The same names as core.runs.schema.ANALYSIS."""
 
 _FIRST_HEAD = dict.fromkeys(
-    ("null", "confusion", "redundancy", "importance", "head_weights", "attention", "attention_patterns"), 1
+    ("null", "layer_null", "confusion", "redundancy", "importance", "head_weights", "attention", "attention_patterns"),
+    1,
 )
 """The least ``head``, where it is not 0, the full embedding or all heads together."""
 _TEXTS = {"slicing": SLICINGS, "split": known.SPLITS, "type": known.ATTENTION_TYPES}
@@ -203,6 +216,8 @@ _OWN_TEXTS: dict[str, dict[str, tuple[object, ...]]] = {
         "measure": tuple(known.LAYER_CURVES),
         "series": tuple({series for curves in known.LAYER_CURVES.values() for series in curves}),
     },
+    "layer_null": {"measure": known.LAYER_NULL_MEASURES, "verdict": known.NULL_VERDICTS},
+    "layer_null_summary": {"measure": known.LAYER_NULL_MEASURES},
     "layer_documents": {"side": known.SIDES},
 }
 """By table: the values that a column of it may have."""

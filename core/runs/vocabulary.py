@@ -40,6 +40,8 @@ LAYER_CURVES = {
     "groups": ("within", "between"),
     "activation": (HEADS,),
 }
+LAYER_NULL_MEASURES = ("names", "examples", "selectivity", "alignment", "mean", "spread", "sparsity")
+"""What heads are compared with random slices by at every layer."""
 SIDES = ("most", "least")
 TO_READ = 5
 """Documents of each side."""

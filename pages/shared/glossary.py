@@ -13,7 +13,6 @@ TERMS: dict[str, str] = {
     "200 times. A head stands out where it lies beyond these slices; what they show as well is no finding about heads.",
     "untrained model": "A second control: the same architecture with random weights. What it shows as well was not "
     "learned.",
-    "examples": "A topic's labelled documents: their mean within a head, the document itself left out.",
     "chance": "What guessing would reach.",
     "interval": "95 % interval: documents were drawn again a thousand times.",
     "CKA": "How alike two heads are: 1 if one is the other turned or stretched, about 0 if they have nothing in common "

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from core.runs.labels import CIRCULAR_NOTE
 from core.runs.run import Run
 from pages.shared.text import plain
+from pages.understand.layers.figures import shared_numbers
 from precompute.steps.layers import step as layers
 from precompute.steps.layers.step import LayersConfig
 from tests.precompute.test_layers import MODEL, SHAPE, last_layer, made, rows  # noqa: F401 (a fixture)
@@ -43,9 +44,12 @@ def test_the_page_says_where_topics_are_and_shows_the_last_layer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     app = page_at(made.cache, PAGE, monkeypatch)
-    assert "Topic structure at stage 1 peaks at layer 2 of 4" in said(app)
+    assert "heads specialise at layer 2 by topic names" in said(app)
+    assert "topic structure at stage 1 peaks at layer 2 of 4" in said(app)
+    assert "older version" not in said(app)
     assert [heading.value for heading in app.subheader] == [
         "Topic match over depth",
+        "Where in depth do heads specialise?",
         "Layers × heads",
         "Layer 4, full embedding, at stage 1",
     ]
@@ -71,6 +75,60 @@ def test_another_measure_stage_and_cell_are_shown_and_are_in_the_address(
     assert app.subheader[-1].value == "Layer 2, head 3, at stage 3"
     kept = {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
     assert kept == {"layer": "2", "head": "3", "measure": "groups", "stage": "3"}
+
+
+def test_a_head_beyond_random_slices_is_numbered_and_said_to_be(
+    made: Run,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = page_at(made.cache, PAGE, monkeypatch, layer="2", head="3")
+    heads, spread = (json.loads(chart.proto.spec)["data"] for chart in app.get("plotly_chart")[:2])
+    beyond = next(trace for trace in heads if trace.get("name") == "heads beyond")
+    assert (2, "3") in zip(beyond["x"], beyond["text"], strict=True)
+    marks = next(trace for trace in spread if trace.get("name") == "heads")["marker"]["symbol"]
+    assert marks == ["circle-open", "circle", "circle-open", "circle-open"]
+    (row,) = rows(made, "layer_null_summary", layer=2, stage=1, measure="names")
+    ends = f"random slices {row['slices_low']:.2f} to {row['slices_high']:.2f}: above"
+    assert plain(ends) in said(app)
+
+
+def test_topics_by_examples_are_in_the_address_and_in_every_part(
+    made: Run,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = page_at(made.cache, PAGE, monkeypatch, reference="examples", layer="2", head="3")
+    assert "the mean of its documents, without the document itself" in said(app)
+    assert "Topic match by examples at stage 1. Click a cell" in said(app)
+    (row,) = rows(made, "layer_null", layer=2, stage=1, head=3, measure="examples")
+    assert figures(app)["Topic match by examples"] == f"{row['value']:.2f}"
+    heads = json.loads(app.get("plotly_chart")[0].proto.spec)["data"]
+    drawn = [value for trace in heads if trace.get("name", "").startswith("heads") for value in trace["y"]]
+    assert sorted(drawn) == pytest.approx(
+        sorted(row["value"] for row in rows(made, "layer_null", stage=1, measure="examples"))
+    )
+
+
+def test_a_run_of_an_older_version_has_its_curves_and_the_command_for_the_rest(
+    made: Run,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shutil.copytree(made.folder, tmp_path / made.name)
+    for table in ("layer_null", "layer_null_summary"):
+        Run(tmp_path, made.name).analysis_path(table).unlink()
+    app = page_at(tmp_path, PAGE, monkeypatch)
+    assert not app.error
+    assert "heads are not compared with random slices" in app.info[0].value
+    assert "python -m precompute layers planted" in app.info[0].value
+    assert [heading.value for heading in app.subheader][:2] == ["Topic match over depth", "Layers × heads"]
+    assert "A single head finds the topic more often than a random slice of the same size" in said(app)
+
+
+def test_numbers_that_would_overlap_share_a_place() -> None:
+    """Of values up to 1, those less than 0.05 apart share one, at the middle head."""
+    values = [(1, 4, 0.50), (1, 2, 0.53), (1, 9, 0.56), (1, 1, 0.70), (2, 3, 0.71), (2, 5, 1.0)]
+    found = shared_numbers([{"layer": layer, "head": head, "value": value} for layer, head, value in values])
+    assert found == {(1, 2): "2, 4, 9", (1, 1): "1", (2, 3): "3", (2, 5): "5"}
 
 
 @pytest.mark.parametrize("address", [{"layer": "9"}, {"head": "<b>"}, {"measure": "beauty"}])

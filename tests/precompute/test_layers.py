@@ -14,9 +14,19 @@ import pyarrow as pa
 import pytest
 
 from core.analysis.group_gaps import group_gaps
-from core.analysis.layer_findings import held_against, peak, topic_structure
+from core.analysis.head_measures import LAYER_MEASURES
+from core.analysis.layer_findings import (
+    best_heads,
+    depth_finding,
+    difference_to_slices,
+    held_against,
+    peak,
+    specialising,
+    topic_structure,
+)
 from core.analysis.layer_measures import MEASURES
 from core.analysis.redundancy import Redundancy
+from core.analysis.roles import BEYOND
 from core.errors import Mistake
 from core.model.same_model import run_model
 from core.model.shape import ModelShape
@@ -26,6 +36,7 @@ from core.runs.results import read_analysis
 from core.runs.run import Run
 from core.runs.steps import STEPS
 from core.runs.table_checks import Sizes, check_rows
+from core.runs.vocabulary import LAYER_NULL_MEASURES
 from precompute.job.fingerprint import part_digest
 from precompute.job.step import StepResult
 from precompute.steps.analyse import step as analyse
@@ -111,9 +122,65 @@ def test_topics_are_found_at_the_layer_and_head_that_have_them(made: Run) -> Non
     found = topic_structure(rows(made, "layer_curves"), 1, 4)
     assert found is not None
     full = next(row for row in grid if (row["layer"], row["head"]) == (DEEP, 0))
-    assert found.sentence.startswith(f"Topic structure at stage 1 peaks at layer 2 of 4: {full['value']:.1%} (")
+    said = f"The full embedding's topic structure at stage 1 peaks at layer 2 of 4: {full['value']:.1%} ("
+    assert found.sentence.startswith(said)
     assert found.sentence.endswith("No other layer reaches that.")
     assert "guessing (by chance, or always the commonest topic) 16.7%" in found.evidence
+
+
+@pytest.mark.parametrize("stage", [1, 2, 3])
+def test_a_carrier_at_one_layer_is_beyond_random_slices_there_and_nowhere_else(made: Run, stage: int) -> None:
+    heads = rows(made, "layer_null", stage=stage, measure="names")
+    assert len(heads) == 4 * 4
+    beyond = [row for row in heads if row["verdict"] != "within"]
+    assert [(row["layer"], row["head"]) for row in beyond if row["verdict"] == "above"] == [(DEEP, FOLLOWER)]
+    assert {row["layer"] for row in beyond} == {DEEP}  # there, slices have parts of the carrier: noise lies below them
+    summary = rows(made, "layer_null_summary", stage=stage)
+    found = specialising(summary, stage)
+    assert found is not None
+    assert found.layers("names") == [DEEP]
+    assert set(found.layers("examples")) <= {DEEP}
+    assert found.false_alarms <= 0.05 * found.slicings == 10
+    (row,) = (row for row in summary if (row["layer"], row["measure"]) == (DEEP, "names"))
+    assert row["best_head"] == FOLLOWER
+    assert row["best"] > row["best_slice"]
+    assert len(row["slices_spreads"]) == len(row["best_slices"]) == row["slicings"] == 200
+    said = depth_finding(summary, stage, 4)
+    assert said is not None
+    assert said.sentence.startswith(f"At stage {stage} heads specialise at layer 2 by topic names: ")
+    noise_alone = [row for row in summary if row["layer"] != DEEP]
+    said = depth_finding(noise_alone, stage, 4)
+    assert said is not None
+    assert said.sentence == f"At stage {stage} heads are not shown to specialise in topics at any layer."
+
+
+def test_the_summary_is_of_the_heads_and_of_the_full_embedding(made: Run) -> None:
+    grid = {(row["layer"], row["head"]): row["value"] for row in rows(made, "layers", stage=1, measure="topic_match")}
+    for row in rows(made, "layer_null_summary", stage=1, measure="names"):
+        values = [grid[row["layer"], head] for head in (1, 2, 3, 4)]
+        assert row["full"] == pytest.approx(grid[row["layer"], 0])
+        assert row["heads"] == pytest.approx(np.mean(values))
+        assert row["spread"] == pytest.approx(np.std(values), abs=1e-6)
+        assert row["difference"] == pytest.approx(row["heads"] - row["slices"], abs=1e-6)
+        assert row["documents"] == 60
+
+
+def test_a_role_at_a_layer_is_one_that_random_slices_do_not_have(made: Run) -> None:
+    claimed = [row for row in rows(made, "layer_profiles") if row["role"]]
+    assert {(row["layer"], row["head"]) for row in claimed} == {(DEEP, FOLLOWER)}
+    for row in claimed:
+        measure, side = BEYOND[row["role"]]
+        (found,) = rows(made, "layer_null", layer=DEEP, stage=row["stage"], head=FOLLOWER, measure=measure)
+        assert found["verdict"] == side
+
+
+def test_too_few_labelled_documents_are_not_compared_and_have_no_role(copied: Run) -> None:
+    swept(copied, documents=18)
+    assert rows(copied, "layer_null") == rows(copied, "layer_null_summary") == []
+    profiles = rows(copied, "layer_profiles")
+    assert len(profiles) == 4 * 3 * 5
+    assert not any(row["role"] for row in profiles)
+    assert depth_finding([], 1, 4) is None
 
 
 def test_a_measure_is_as_analyse_defines_it(copied: Run) -> None:
@@ -135,6 +202,13 @@ def test_a_measure_is_as_analyse_defines_it(copied: Run) -> None:
             assert grid["activation", row["head"]]["value"] == pytest.approx(row["activation"], rel=1e-5)
             (of,) = rows(copied, "layer_profiles", layer=4, stage=stage, head=row["head"])
             assert (of["role"], of["mean"]) == (row["role"], pytest.approx(row["mean"], abs=1e-5))
+        of_layer = {(row["measure"], row["head"]): row for row in rows(copied, "layer_null", layer=4, stage=stage)}
+        assert {measure for measure, _ in of_layer} == set(LAYER_NULL_MEASURES)
+        for row in rows(copied, "null", stage=stage):
+            if row["measure"] in LAYER_NULL_MEASURES:
+                of = of_layer[row["measure"], row["head"]]
+                assert of["value"] == pytest.approx(row["value"], abs=1e-5)
+                assert of["verdict"] == row["verdict"]
         (groups,) = rows(copied, "groups", stage=stage)
         curves = {row["series"]: row for row in rows(copied, "layer_curves", layer=4, stage=stage, measure="groups")}
         assert curves["within"]["value"] == pytest.approx(groups["within"], abs=1e-5)
@@ -175,7 +249,7 @@ def test_nothing_is_done_twice_and_other_labels_make_it_outdated(copied: Run, tm
     for name, shift in (("others", 1), ("same", 0)):
         lines = "".join(f"d{doc},{TOPICS[(doc + shift) % 6]}\n" for doc in range(60))
         file.write_text(f"id,topic\n{lines}")
-        label.run(LabelConfig(copied.cache, copied.name, "file", topics="labels", file=file, again=True))
+        label.run(LabelConfig(copied.cache, copied.name, "file", file=file, again=True))
         assert copied.manifest().steps["layers"].state == "outdated", name
     assert not swept(copied).skipped  # other words for the same labels: another source
     assert verify.verify(copied, part_digest).problems == ()
@@ -188,17 +262,20 @@ def test_a_stopped_sweep_goes_on_with_what_is_missing(copied: Run, monkeypatch: 
     done: list[int] = []
     measure = layers._measure
 
-    def stops(*args: Any) -> None:
+    def counts(*args: Any) -> dict[str, Any]:
+        done.append(1)
+        return measure(*args)
+
+    def stops(*args: Any) -> dict[str, Any]:
         if len(done) == 2:
             raise KeyboardInterrupt
-        done.append(1)
-        measure(*args)
+        return counts(*args)
 
     monkeypatch.setattr(layers, "_measure", stops)
     with pytest.raises(KeyboardInterrupt):
         swept(copied)
     assert not copied.manifest().is_done("layers")
-    monkeypatch.setattr(layers, "_measure", lambda *args: (done.append(1), measure(*args)))
+    monkeypatch.setattr(layers, "_measure", counts)
     nobody = PlantedLayers(lambda texts: pytest.fail("the pass was made already"))
     assert not swept(copied, model=nobody).skipped
     assert len(done) == 4  # each layer once
@@ -223,7 +300,8 @@ def test_without_labels_the_probe_and_the_activation_remain(tmp_path: Path) -> N
     swept(run)
     known = {row["measure"] for row in rows(run, "layers") if row["value"] is not None}
     assert known == {"probe", "groups", "activation"}
-    assert rows(run, "layer_profiles") == rows(run, "layer_topics") == rows(run, "layer_documents") == []
+    for table in ("layer_profiles", "layer_topics", "layer_documents", "layer_null", "layer_null_summary"):
+        assert rows(run, table) == [], table
     assert topic_structure(rows(run, "layer_curves"), 1, 4) is None
 
 
@@ -238,6 +316,12 @@ def test_without_labels_the_probe_and_the_activation_remain(tmp_path: Path) -> N
         ("layer_documents", "doc", 60, "'doc' that is not 0 to 59"),
         ("layer_topics", "gap", None, "lacks figures in 'gap'"),
         ("layer_profiles", "mean", float("inf"), "not finite"),
+        ("layer_null", "head", 0, "'head' that is not 1 to 4"),
+        ("layer_null", "verdict", "perhaps", "'verdict' that is not known"),
+        ("layer_null", "p_adjusted", None, "lacks figures in 'p_adjusted'"),
+        ("layer_null_summary", "layer", 2, "rows twice"),
+        ("layer_null_summary", "measure", "neighbour", "'measure' that is not known"),
+        ("layer_null_summary", "slices_spreads", [float("inf")], "not finite"),
     ],
 )
 def test_rows_that_the_run_cannot_have_are_refused(
@@ -267,7 +351,7 @@ def test_the_last_layer_is_what_the_run_holds(demo_cache: Path, tmp_path: Path) 
     docs = [3, 50, 120, 200, 310]
     texts = run.documents(["text"])["text"].take(pa.array(docs)).to_pylist()
     manifest = run.manifest()
-    found = embed_layers(tmp_path, texts, manifest.shape, "d", lambda: run_model(manifest), lambda *_: None)
+    found = embed_layers(tmp_path, texts, manifest.shape, "d", lambda: run_model(manifest.model), lambda *_: None)
     for stage in (1, 2, 3):
         assert found.vectors[stage].shape == (6, 5, 384)
         np.testing.assert_allclose(found.at(5, stage), run.head_vectors(stage, 0)[docs], atol=2e-3)
@@ -353,7 +437,7 @@ def test_a_peak_and_what_cannot_be_told_from_it() -> None:
         ),
         ([0.1, 0.2, 0.4], "strongest at the end, at layer 3 of 3: 40.0% (35.0%–45.0%). No other layer reaches that."),
         ([0.3, 0.31, 0.34], "strongest at the end, at layer 3 of 3: 34.0% (29.0%–39.0%). Layers 1–2 cannot be told"),
-        ([0.04, 0.08, 0.05], "no layer finds the labelled topic clearly more often than guessing does."),
+        ([0.04, 0.08, 0.05], "no layer's full embedding finds the topic clearly more often than guessing does."),
     ],
 )
 def test_the_sentence_follows_the_numbers(values: list[float], said: str) -> None:
@@ -377,6 +461,68 @@ def test_noise_makes_no_claim() -> None:
         claimed += found.clear
         assert max(row["low"] for row in rows) > 0  # an interval above 0 is no claim by itself
     assert claimed <= 10
+
+
+def depth(layer: int, measure: str, spread: float, nulls: Sequence[float], **others: Any) -> dict[str, Any]:
+    """A row of ``layer_null_summary``; the best slices spread as the slices do."""
+    return {
+        "layer": layer, "stage": 1, "measure": measure, "spread": spread, "slices_spreads": list(nulls),
+        "slices_spread": float(np.median(nulls)), "slices_spread_high": max(nulls), "best": spread, "best_head": 7,
+        "best_slice": float(np.median(nulls)), "best_slices": list(nulls), **others,
+    }  # fmt: skip
+
+
+def test_layers_are_corrected_together() -> None:
+    """Of 99 slicings 2 reach the first layer's spread, p = 0.03; with a second layer at 0.5 it is 0.06, not shown."""
+    nulls = [at / 100 for at in range(1, 100)]
+    alone = specialising([depth(1, "names", 0.975, nulls)], 1)
+    assert alone is not None
+    assert alone.layers("names") == [1]
+    both = specialising([depth(1, "names", 0.975, nulls), depth(2, "names", 0.505, nulls)], 1)
+    assert both is not None
+    assert (both.rows, both.tests, both.slicings) == ([], 2, 99)
+    assert specialising([], 1) is specialising([depth(1, "selectivity", 0.9, nulls)], 1) is None
+
+
+def test_a_spread_beyond_all_slicings_stands_a_correction_over_many_layers() -> None:
+    """19 slicings alone give p = 0.05 at best, 2 after a correction over 40 layers."""
+    chance = np.random.default_rng(3)
+    nulls = [0.1 + 0.01 * chance.normal(size=19) for _ in range(40)]
+    rows = [depth(at, "names", 0.1, null) for at, null in enumerate(nulls, start=1)]
+    rows[16]["spread"] = rows[16]["best"] = 0.2  # ten standard deviations
+    for test in (specialising, best_heads):
+        found = test(rows, 1)
+        assert found is not None
+        assert found.layers("names") == [17]
+    said = depth_finding(rows, 1, 40)
+    assert said is not None
+    assert "By topic names the best head is head 7 at layer 17 of 40: it finds the topic for 20% of" in said.sentence
+
+
+def test_random_slicings_in_place_of_heads_seldom_specialise() -> None:
+    """Spreads of 12 normal values at 24 layers, 200 slicings: at most one in twenty would be shown at any layer."""
+    spreads = np.random.default_rng(4).normal(size=(24, 200, 12)).std(axis=2)
+    found = specialising([depth(at, "names", 1.0, null) for at, null in enumerate(spreads.tolist(), start=1)], 1)
+    assert found is not None
+    assert found.false_alarms <= 10
+
+
+def test_the_mean_head_is_held_against_the_mean_slice_by_document() -> None:
+    ends = [(0.01, 0.03), (0.02, 0.04), (-0.01, 0.02), (-0.05, -0.01)]
+    rows = [
+        depth(at, "names", 0.1, [0.1], difference=0.0, difference_low=low, difference_high=high)
+        for at, (low, high) in enumerate(ends, start=1)
+    ]
+    said = difference_to_slices(rows, 1, "names")
+    assert said.endswith(
+        "at 2 of 4 layers (1–2), less at 1 (4); at 1 no difference is shown (95 % CI, paired by document)."
+    )
+    assert difference_to_slices(rows, 2, "names") == difference_to_slices(rows, 1, "examples") == ""
+
+
+def test_the_tables_of_layers_know_the_same_names() -> None:
+    assert set(LAYER_NULL_MEASURES) == set(LAYER_MEASURES)
+    assert {measure for measure, _ in BEYOND.values()} <= set(LAYER_MEASURES)
 
 
 def test_two_curves_are_held_against_each_other() -> None:

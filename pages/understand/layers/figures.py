@@ -9,6 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.analysis.layer_measures import BETWEEN_GROUPS, FULL, MEASURES, WITHIN_GROUP
+from core.analysis.null import WITHIN
 from core.model.shape import ModelShape
 from core.model.stages import HEADS, RANDOM
 from core.runs.tables import Row
@@ -25,6 +26,8 @@ _LOOK: dict[str, tuple[int, str, str]] = {
     BETWEEN_GROUPS: (5, "dash", "square"),
 }
 """By series: its colour, its line and its marks."""
+MOST_NUMBERS = 40
+"""Heads beyond random slices that are numbered in a figure, the farthest ones."""
 
 
 def curves_figure(rows: Sequence[Row], cells: np.ndarray, view: LayerView, theme: str) -> go.Figure:
@@ -53,24 +56,125 @@ def curves_figure(rows: Sequence[Row], cells: np.ndarray, view: LayerView, theme
         traces += _curve(mine, name, series, theme)
     chance = next((row["chance"] for row in rows if row["chance"] is not None), None)
     if chance is not None and view.measure != "groups":
+        traces.append(_chance(chance, len(cells), theme))
+    return _over_depth(traces, len(cells), view, theme)
+
+
+def null_figure(
+    summary: Sequence[Row], heads: Sequence[Row], chance: float | None, view: LayerView, theme: str
+) -> go.Figure:
+    """Heads as dots on the band of random slices; those beyond it have their numbers.
+
+    ``summary`` and ``heads`` are the rows of ``layer_null_summary`` and ``layer_null`` for one stage and measure.
+    """
+    layers = max(_layer(row) for row in summary)
+    traces = _slices(summary, *("slices", "slices_low", "slices_high"), "random slices", theme)
+    if all(row["full"] is not None for row in summary):
+        traces.append(_line([_layer(row) for row in summary], [row["full"] for row in summary], FULL, theme))
+    ends = {_layer(row): row for row in summary}
+    within = [row for row in heads if row["verdict"] == WITHIN]
+    beyond = sorted(
+        (row for row in heads if row["verdict"] != WITHIN),
+        key=lambda row: -abs(row["value"] - ends[_layer(row)]["slices"]),
+    )
+    numbers = shared_numbers(beyond[:MOST_NUMBERS])
+    ink = SERIES[theme][0]
+    for name, rows, marker in (
+        ("heads within", within, {"size": 6, "color": ink, "opacity": 0.4}),
+        ("heads beyond", beyond, {"size": 8, "color": ink, "line": {"width": 1, "color": INK[theme]}}),
+    ):
         traces.append(
             {
                 "type": "scatter",
-                "name": f"chance {chance:.2f}",
-                "x": [0.5, len(cells) + 0.5],
-                "y": [chance, chance],
-                "mode": "lines",
-                "line": {"dash": "dot", "color": QUIET[theme], "width": 1.5},
-                "hoverinfo": "skip",
+                "name": name,
+                "x": [row["layer"] for row in rows],
+                "y": [row["value"] for row in rows],
+                "mode": "markers+text",
+                "text": [numbers.get((row["layer"], row["head"]), "") for row in rows],
+                "textposition": "middle right",
+                "marker": marker,
+                "customdata": [[row["head"], row["verdict"], row["p_adjusted"]] for row in rows],
+                "hovertemplate": "layer %{x}, head %{customdata[0]}<br>%{y:.3f}, %{customdata[1]} random slices "
+                "(p = %{customdata[2]:.3f})<extra></extra>",
             }
         )
+    if chance is not None:
+        traces.append(_chance(chance, layers, theme))
+    return _over_depth(traces, layers, view, theme, 440)
+
+
+def shared_numbers(rows: Sequence[Row]) -> dict[tuple[int, int], str]:
+    """By layer and head what stands beside its dot: heads whose numbers would overlap share one place."""
+    values = [row["value"] for row in rows]
+    near = 0.05 * max(values, default=0.0)
+    groups: list[list[Row]] = []
+    for row in sorted(rows, key=lambda row: (row["layer"], row["value"])):
+        last = groups[-1][-1] if groups else None
+        if last and last["layer"] == row["layer"] and row["value"] - last["value"] < near:
+            groups[-1].append(row)
+        else:
+            groups.append([row])
+    found = {}
+    for group in groups:
+        middle = group[len(group) // 2]
+        found[middle["layer"], middle["head"]] = ", ".join(str(head) for head in sorted(row["head"] for row in group))
+    return found
+
+
+def spread_figure(summary: Sequence[Row], shown: Sequence[int], view: LayerView, theme: str) -> go.Figure:
+    """The spread over heads at every layer and, as a band, that over random slices; ``shown`` layers are filled."""
+    rows = [{**row, "least": min(row["slices_spreads"])} for row in summary]
+    traces = _slices(rows, *("slices_spread", "least", "slices_spread_high"), "random slices", theme)
+    layers = [_layer(row) for row in rows]
+    line = _line(layers, [row["spread"] for row in rows], HEADS, theme)
+    symbols = ["circle" if layer in shown else "circle-open" for layer in layers]
+    line |= {"name": "heads", "marker": line["marker"] | {"symbol": symbols, "size": 9, "line": {"width": 2}}}
+    return _over_depth([*traces, line], max(layers), view, theme, 280)
+
+
+def _slices(rows: Sequence[Row], middle: str, low: str, high: str, name: str, theme: str) -> list[dict[str, Any]]:
+    layers = [_layer(row) for row in rows]
+    line = _line(layers, [row[middle] for row in rows], RANDOM, theme)
+    ends = [[row[end] for row in rows] for end in (low, high)]
+    return [band(layers, ends[0], ends[1], SERIES[theme][1], legendgroup=RANDOM), line | {"name": name}]
+
+
+def _line(layers: Sequence[int], values: Sequence[float], series: str, theme: str) -> dict[str, Any]:
+    colour, dash, symbol = _LOOK[series]
+    ink = SERIES[theme][colour]
+    return {
+        "type": "scatter",
+        "name": "full embedding",
+        "x": layers,
+        "y": values,
+        "mode": "lines+markers",
+        "line": {"color": ink, "width": 2, "dash": dash},
+        "marker": {"size": 7 if len(layers) <= 16 else 5, "symbol": symbol, "color": ink},
+        "legendgroup": series,
+        "hovertemplate": "layer %{x}<br>%{y:.3f}<extra>%{fullData.name}</extra>",
+    }
+
+
+def _chance(chance: float, layers: int, theme: str) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "name": f"chance {chance:.2f}",
+        "x": [0.5, layers + 0.5],
+        "y": [chance, chance],
+        "mode": "lines",
+        "line": {"dash": "dot", "color": QUIET[theme], "width": 1.5},
+        "hoverinfo": "skip",
+    }
+
+
+def _over_depth(traces: list[dict[str, Any]], layers: int, view: LayerView, theme: str, height: int = 360) -> go.Figure:
     figure = go.Figure(
         data=traces,
         layout={
             "template": template(theme),
-            "height": 360,
+            "height": height,
             "margin": {"t": 58, "b": 48},
-            "xaxis": {"title": {"text": "layer"}, "range": [0.5, len(cells) + 0.5], **_ticks(len(cells))},
+            "xaxis": {"title": {"text": "layer"}, "range": [0.5, layers + 0.5], **_ticks(layers)},
             "yaxis": {"showgrid": True, "gridcolor": GRID_LINE[theme], "rangemode": "tozero"},
             "legend": LEGEND_ABOVE,
             "dragmode": False,
@@ -87,27 +191,13 @@ def _layer(row: Row) -> int:
 
 def _curve(rows: Sequence[Row], name: str, series: str, theme: str) -> list[dict[str, Any]]:
     """A line, and the space around it where it has one."""
-    colour, dash, symbol = _LOOK[series]
-    ink = SERIES[theme][colour]
     x, value = [row["layer"] for row in rows], [row["value"] for row in rows]
     low = [row["value"] if row["low"] is None else row["low"] for row in rows]
     high = [row["value"] if row["high"] is None else row["high"] for row in rows]
-    return [
-        band(x, low, high, ink, legendgroup=series),
-        {
-            "type": "scatter",
-            "name": name,
-            "x": x,
-            "y": value,
-            "mode": "lines+markers",
-            "line": {"color": ink, "width": 2, "dash": dash},
-            "marker": {"size": 7 if len(x) <= 16 else 5, "symbol": symbol, "color": ink},
-            "legendgroup": series,
-            "customdata": list(zip(low, high, strict=True)),
-            "hovertemplate": f"layer %{{x}}, {name}<br>%{{y:.3f}} (%{{customdata[0]:.3f}} to %{{customdata[1]:.3f}})"
-            "<extra></extra>",
-        },
-    ]
+    hover = f"layer %{{x}}, {name}<br>%{{y:.3f}} (%{{customdata[0]:.3f}} to %{{customdata[1]:.3f}})<extra></extra>"
+    looks = {"name": name, "customdata": list(zip(low, high, strict=True)), "hovertemplate": hover}
+    ink = SERIES[theme][_LOOK[series][0]]
+    return [band(x, low, high, ink, legendgroup=series), _line(x, value, series, theme) | looks]
 
 
 def _ticks(layers: int) -> dict[str, Any]:
@@ -121,11 +211,11 @@ def _ticks(layers: int) -> dict[str, Any]:
 def grid_of(
     cells: Mapping[str, np.ndarray],
     measure: str,
-    roles: Mapping[tuple[int, int], str],
+    notes: Mapping[tuple[int, int], str],
     shape: ModelShape,
     theme: str,
 ) -> LayerGrid:
-    """The grid of ``value``, ``low`` and ``high``, each ``[layer, 1 + head]``; ``roles`` by layer and head, from 1."""
+    """The grid of ``value``, ``low`` and ``high``, each ``[layer, 1 + head]``; ``notes`` by layer and head, from 1."""
     value = cells["value"]
     shown = value.copy()
     if measure == "activation":
@@ -141,8 +231,8 @@ def grid_of(
         number = f"{value[layer, head]:.3g}" if measure == "activation" else f"{value[layer, head]:.2f}"
         ends = [cells[end][layer, head] for end in ("low", "high")]
         between = f" ({ends[0]:.3g} to {ends[1]:.3g})" if np.isfinite(ends).all() else ""
-        role = roles.get((layer + 1, head))
-        label = f"Layer {layer + 1}, {who}\n{name} {number}{between}" + (f"\n{role}" if role else "")
+        note = notes.get((layer + 1, head))
+        label = f"Layer {layer + 1}, {who}\n{name} {number}{between}" + (f"\n{note}" if note else "")
         share = (shown[layer, head] - low) / (high - low)
         return Cell(colour_at(share, stops), label.replace("-", "−"), short(value[layer, head]))
 

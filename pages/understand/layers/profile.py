@@ -50,17 +50,35 @@ def _figures(sweep: LayerSweep, view: LayerView, row: Row) -> None:
     rows = sweep.rows("layers", layer=view.layer, stage=view.stage, head=view.head)
     found = {one["measure"]: one for one in rows if one["value"] is not None}
     curves = sweep.rows("layer_curves", layer=view.layer, stage=view.stage)
+    slices = _slices(sweep, view)
     st.html(GRID)
     with st.container(horizontal=True, gap="small", key="grid-layer-figures"):
         for name, measure in MEASURES.items():
             if name in found:
-                _figure(measure.name, found[name], "value", _against(curves, name))
+                against = slices.get({"topic_match": "names"}.get(name, name)) or _against(curves, name)
+                _figure(measure.name, found[name], "value", against)
+        if "examples" in slices:
+            value = sweep.compared_cells(view.stage, "examples")["value"][view.layer - 1, view.head]
+            _figure("Topic match by examples", {"value": value}, "value", slices["examples"])
         if row.get("mean") is not None:
             _figure("Mean similarity", row, "mean", "to the documents' own topics")
         if row.get("alignment") is not None and view.head:
             most = f"random slices ≤ {number(row.get('alignment_of_random'))}"
-            _figure("Alignment", row, "alignment", most)
+            _figure("Alignment", row, "alignment", slices.get("alignment", most))
     st.caption("Below a figure: its 95 % interval where there is one, then what to hold it against at this layer.")
+
+
+def _slices(sweep: LayerSweep, view: LayerView) -> dict[str, str]:
+    """By measure of ``layer_null``: what 95 % of random slices have at this layer, and whether the head is beyond."""
+    if not (sweep.compared and view.head):
+        return {}
+    place = {"layer": view.layer, "stage": view.stage}
+    verdicts = {row["measure"]: row["verdict"] for row in sweep.rows("layer_null", **place, head=view.head)}
+    return {
+        row["measure"]: f"random slices {number(row['slices_low'])} to {number(row['slices_high'])}: "
+        f"{verdicts[row['measure']]}"
+        for row in sweep.rows("layer_null_summary", **place)
+    }
 
 
 def _against(curves: list[Row], measure: str) -> str:

@@ -6,16 +6,25 @@ from dataclasses import replace
 
 import streamlit as st
 
-from core.analysis.layer_findings import held_against, topic_structure
+from core.analysis.layer_findings import (
+    REFERENCES,
+    depth_finding,
+    difference_to_slices,
+    held_against,
+    specialising,
+    topic_structure,
+)
 from core.analysis.layer_measures import MEASURES
+from core.analysis.null import WITHIN
 from core.runs.labels import CIRCULAR_NOTE, label_facts
+from core.runs.steps import command
 from pages.shared.components.layer_grid import GridCell, layer_grid
 from pages.shared.controls import choose_stage
 from pages.shared.findings import sentences
 from pages.shared.glossary import why
 from pages.shared.show import downloads, figure, theme
 from pages.shared.url import decide, linked, linked_clicks
-from pages.understand.layers.figures import curves_figure, grid_of
+from pages.understand.layers.figures import curves_figure, grid_of, null_figure, spread_figure
 from pages.understand.layers.state import LayerSweep, LayerView
 
 MOST_CELLS = 20_000
@@ -53,27 +62,64 @@ def choose_view(sweep: LayerSweep) -> LayerView:
             format_func=lambda name: MEASURES[name].name,
             help="What the curves and the grid show.",
         )
-        st.caption(MEASURES[measure].sentence)
+        null_measure = _null_measure(sweep, stage, measure)
+        if null_measure == "examples":
+            st.caption(
+                "How often the labelled topic is the nearest by the mean of its documents, without the document itself."
+            )
+        else:
+            st.caption(MEASURES[measure].sentence)
     cell = linked_clicks({"layer": (range(1, shape.layers + 1), shape.layers), "head": (range(shape.heads + 1), 0)})
-    return LayerView(stage, measure, cell["layer"], cell["head"])
+    return LayerView(stage, measure, cell["layer"], cell["head"], null_measure)
+
+
+def _null_measure(sweep: LayerSweep, stage: int, measure: str) -> str | None:
+    known = sweep.compared_by(stage)
+    if measure != "topic_match":
+        return measure if measure == "selectivity" and measure in known else None
+    options = [name for name in REFERENCES if name in known]
+    if len(options) < 2:
+        return options[0] if options else None
+    return linked(
+        st.segmented_control,
+        "Topics by",
+        "reference",
+        options,
+        options[0],
+        format_func=REFERENCES.__getitem__,
+        help=why("topic match"),
+    )
 
 
 def headline(sweep: LayerSweep, view: LayerView) -> None:
-    """Where in depth topic structure peaks."""
-    rows = sweep.rows("layer_curves", stage=view.stage)
-    found = topic_structure(rows, view.stage, sweep.manifest.shape.layers)
-    if found is None:
-        return
-    if label_facts(sweep.manifest, "layers").circular:
-        found = replace(found, sentence=f"{found.sentence} {CIRCULAR_NOTE}")
-    with st.container(border=True):
-        sentences([found])
+    """At which layers heads specialise, and where in depth the full embedding finds topics."""
+    stage, layers = view.stage, sweep.manifest.shape.layers
+    rows = sweep.rows("layer_null_summary", stage=stage) if sweep.compared else []
+    about = [
+        depth_finding(rows, stage, layers),
+        topic_structure(sweep.rows("layer_curves", stage=stage), stage, layers),
+    ]
+    found = [finding for finding in about if finding is not None]
+    if found and label_facts(sweep.manifest, "layers").circular:
+        found[-1] = replace(found[-1], sentence=f"{found[-1].sentence} {CIRCULAR_NOTE}")
+    if found:
+        with st.container(border=True):
+            sentences(found)
+    if not sweep.compared and sweep.labelled:
+        st.info(
+            "An older version measured these layers: heads are not compared with random slices, and roles may be ones "
+            f"that random slices have too. Run `{command('layers', sweep.run.name)}` to compare them.",
+            icon=":material/info:",
+        )
 
 
 def curves(sweep: LayerSweep, view: LayerView) -> None:
     """The chosen measure over depth."""
     measure = MEASURES[view.measure]
     st.subheader(f"{measure.name} over depth", help=why(*_TERMS[view.measure], "interval"), anchor=False)
+    if view.null_measure:
+        _against_slices(sweep, view, view.null_measure)
+        return
     table = sweep.table("layer_curves", stage=view.stage, measure=view.measure)
     drawn = curves_figure(table.to_pylist(), sweep.cells(view.stage, view.measure)["value"], view, theme())
     said = f"{_sample(sweep)} Around a curve: {measure.band}."
@@ -85,11 +131,66 @@ def curves(sweep: LayerSweep, view: LayerView) -> None:
         st.markdown(told)
 
 
+def _against_slices(sweep: LayerSweep, view: LayerView, measure: str) -> None:
+    """Heads as dots on the band of random slices, and how far heads and slices spread at every layer."""
+    name = _name(view)
+    heads = sweep.table("layer_null", stage=view.stage, measure=measure)
+    summary = sweep.table("layer_null_summary", stage=view.stage, measure=measure)
+    rows = sorted(summary.to_pylist(), key=lambda row: int(row["layer"]))
+    flagged = sum(row["flagged"] for row in rows) / len(rows)
+    figure(
+        null_figure(rows, heads.to_pylist(), _chance(sweep, view), view, theme()),
+        f"layers {measure} stage {view.stage}",
+        heads,
+        f"{_sample(sweep)} Dots are single heads; the dashed line is the mean of {rows[0]['slicings']} random "
+        "slicings' slices, the band holds 95 % of them. Numbered heads lie beyond random slices (Benjamini–Hochberg "
+        f"over the heads of a layer); by the same rule {flagged:.1%} of random slices do. The upright line is the "
+        "layer that is looked at below.",
+        alt=f"{name} of every head at every layer, on the band of random slices.",
+    )
+    if told := difference_to_slices(rows, view.stage, measure):
+        st.markdown(told)
+    st.subheader("Where in depth do heads specialise?", help=why("random slices"), anchor=False)
+    found = specialising(sweep.rows("layer_null_summary", stage=view.stage), view.stage)
+    shown = found.layers(measure) if found else []
+    said = f"The standard deviation of {name[0].lower()}{name[1:]} over the heads of a layer, and over random slices: "
+    said += "their median, and a band that ends at the 95th percentile of slicings."
+    if measure in REFERENCES:
+        said += " Filled marks are beyond random slices, corrected over layers."
+    figure(
+        spread_figure(rows, shown, view, theme()),
+        f"layers spread {measure} stage {view.stage}",
+        summary.drop_columns(["slices_spreads", "best_slices"]),
+        said,
+        alt=f"Spread of {name} over heads and over random slices at every layer.",
+    )
+
+
+def _name(view: LayerView) -> str:
+    name = MEASURES[view.measure].name
+    return f"{name} by {REFERENCES[view.null_measure]}" if view.null_measure in REFERENCES else name
+
+
+def _chance(sweep: LayerSweep, view: LayerView) -> float | None:
+    rows = sweep.rows("layer_curves", stage=view.stage, measure=view.measure)
+    return next((row["chance"] for row in rows if row["chance"] is not None), None)
+
+
+def _beyond(sweep: LayerSweep, view: LayerView) -> dict[tuple[int, int], str]:
+    """By layer and head: above or below random slices; those that are neither are not in it."""
+    if view.null_measure is None:
+        return {}
+    rows = sweep.rows("layer_null", stage=view.stage, measure=view.null_measure)
+    return {(row["layer"], row["head"]): f"{row['verdict']} random slices" for row in rows if row["verdict"] != WITHIN}
+
+
 def grid(sweep: LayerSweep, view: LayerView) -> None:
     """Layers × heads, coloured by the measure; a click chooses a cell."""
-    measure = MEASURES[view.measure]
     st.subheader("Layers × heads", help=why(*_TERMS[view.measure]), anchor=False)
-    cells = sweep.cells(view.stage, view.measure)
+    if by_examples := view.null_measure == "examples":
+        cells = sweep.compared_cells(view.stage, "examples")
+    else:
+        cells = sweep.cells(view.stage, view.measure)
     if cells["value"].size > MOST_CELLS:
         st.info(f"A grid of more than {MOST_CELLS:,} cells is not drawn; the curves have every layer.")
         return
@@ -103,20 +204,24 @@ def grid(sweep: LayerSweep, view: LayerView) -> None:
         decide("layer", place.row + 1)
         decide("head", place.column)
 
+    notes = _beyond(sweep, view)
+    for place, role in roles.items():
+        notes[place] = f"{notes[place]}, {role}" if place in notes else role
     layer_grid(
-        grid_of(cells, view.measure, roles, sweep.manifest.shape, theme()),
+        grid_of(cells, view.measure, notes, sweep.manifest.shape, theme()),
         "layer grid",
         GridCell(view.layer - 1, view.head),
         picked,
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(
-            f"{measure.name} at stage {view.stage}. Click a cell to see what that head does at that layer; "
+            f"{_name(view)} at stage {view.stage}. Click a cell to see what that head does at that layer; "
             f"'all' is {'all heads together' if view.measure in ('probe', 'groups') else 'the full embedding'}."
         )
+        table, name = ("layer_null", "examples") if by_examples else ("layers", view.measure)
         downloads(
-            f"layers-{view.measure}-stage-{view.stage}",
-            lambda: sweep.table("layers", stage=view.stage, measure=view.measure),
+            f"layers-{name}-stage-{view.stage}",
+            lambda: sweep.table(table, stage=view.stage, measure=name),
         )
 
 

@@ -28,6 +28,8 @@ class LayerView:
     measure: str
     layer: int
     head: int
+    null_measure: str | None = None
+    """The measure's name in the tables ``layer_null…``; None where heads are not compared with slices by it."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,15 @@ class LayerSweep:
             )
         return [name for name in MEASURES if name in known]
 
+    @property
+    def compared(self) -> bool:
+        """Whether heads are compared with random slices; runs of older versions do not have those tables."""
+        return self.run.has(self.run.analysis_path("layer_null_summary"))
+
+    def compared_by(self, stage: int) -> list[str]:
+        """Measures by which heads of ``stage`` are compared with random slices."""
+        return self.table("layer_null_summary", stage=stage)["measure"].unique().to_pylist() if self.compared else []
+
     def table(self, name: str, **wanted: Any) -> pa.Table:
         """The rows of a table in which every column of ``wanted`` has that value."""
         table = _table(self.run, self.version, name)
@@ -81,6 +92,16 @@ class LayerSweep:
             found[name] = np.full((shape.layers, 1 + shape.heads), np.nan)
             found[name][at] = table[name].cast(pa.float64()).to_numpy()
         return found
+
+    def compared_cells(self, stage: int, measure: str) -> dict[str, np.ndarray]:
+        """The same of a measure of ``layer_null``, which has no intervals."""
+        shape = self.manifest.shape
+        value = np.full((shape.layers, 1 + shape.heads), np.nan)
+        for row in self.rows("layer_null_summary", stage=stage, measure=measure):
+            value[row["layer"] - 1, 0] = np.nan if row["full"] is None else row["full"]
+        for row in self.rows("layer_null", stage=stage, measure=measure):
+            value[row["layer"] - 1, row["head"]] = row["value"]
+        return {"value": value, **dict.fromkeys(("low", "high"), np.full_like(value, np.nan))}
 
 
 def layer_sweep(state: RunState) -> LayerSweep:

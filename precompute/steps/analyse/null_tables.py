@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from core.analysis.head_measures import LabelledSample
 from core.analysis.null import (
-    ABOVE,
-    BELOW,
-    LEVEL,
     SAMPLE,
-    WITHIN,
     Comparison,
     benjamini_hochberg,
+    by_head,
     compare_with_slices,
     two_sided,
 )
@@ -31,8 +28,6 @@ if TYPE_CHECKING:
 
 PROBE, GROUPS = "probe", "groups"
 UNTRAINED_SLICINGS = 50
-LEAST_LABELLED = 20
-"""Documents: with fewer, heads and slices cannot be compared."""
 
 
 def choose_documents(labels: np.ndarray, seed: int = 0) -> np.ndarray:
@@ -61,24 +56,20 @@ def compare(inputs: StageInputs, vectors: np.ndarray, mean: np.ndarray, progress
         found = compare_with_slices(sample, seed=inputs.seed, progress=progress)
         random = sample.measure(permutation(vectors.shape[1], RANDOM))
         verdicts = {
-            HEADS: _by_head({measure: one.verdicts for measure, one in found.items()}),
-            RANDOM: _by_head({measure: one.verdicts_of(random.value(measure)) for measure, one in found.items()}),
+            HEADS: by_head({measure: one.verdicts for measure, one in found.items()}),
+            RANDOM: by_head({measure: one.verdicts_of(random.value(measure)) for measure, one in found.items()}),
         }
         for measure, compared in found.items():
-            _add_heads(null, inputs.stage, measure, compared.values, compared.null, compared.p, compared.adjusted)
-            _add_summary(summary, inputs.stage, measure, compared, len(sample.labels))
+            _add_heads(null, inputs.stage, measure, compared)
+            add(summary, stage=inputs.stage, **summary_columns(measure, compared, len(sample.labels)))
     parted = separability(vectors, heads, inputs.seed)
     if parted is not None:
         p = two_sided(parted.recall, parted.null)
-        _add_heads(null, inputs.stage, PROBE, parted.recall, parted.null, p, benjamini_hochberg(p))
         compared = Comparison(parted.recall, parted.null, p, p, benjamini_hochberg(p), parted.difference, None)
-        _add_summary(summary, inputs.stage, PROBE, compared, parted.documents)
+        _add_heads(null, inputs.stage, PROBE, compared)
+        add(summary, stage=inputs.stage, **summary_columns(PROBE, compared, parted.documents))
     rows = {"null": null, "null_summary": summary, "untrained": _untrained(inputs, vectors)}
     return Compared(rows, verdicts)
-
-
-def _by_head(verdicts: dict[str, list[str]]) -> list[dict[str, str]]:
-    return [dict(zip(verdicts, each, strict=True)) for each in zip(*verdicts.values(), strict=True)]
 
 
 def _sample(
@@ -86,9 +77,7 @@ def _sample(
 ) -> LabelledSample | None:
     """The labelled documents; None where there are too few, or a single topic."""
     known = labels >= 0
-    if known.sum() < LEAST_LABELLED or len(np.unique(labels[known])) < 2 or inputs.shape.heads < 2:
-        return None
-    return LabelledSample(
+    sample = LabelledSample(
         vectors[known],
         labels[known],
         topics.astype(np.float32),
@@ -96,6 +85,7 @@ def _sample(
         inputs.centre,
         inputs.shape.heads,
     )
+    return sample if sample.comparable else None
 
 
 def _untrained(inputs: StageInputs, vectors: np.ndarray) -> Rows:
@@ -128,14 +118,10 @@ def _untrained(inputs: StageInputs, vectors: np.ndarray) -> Rows:
     return rows
 
 
-def _add_heads(
-    rows: Rows, stage: int, measure: str, values: np.ndarray, null: np.ndarray, p: np.ndarray, adjusted: np.ndarray
-) -> None:
-    middle = np.median(null)
-    below = (null.reshape(1, -1) < values[:, None]).mean(axis=1)
-    equal = (null.reshape(1, -1) == values[:, None]).mean(axis=1)
-    for head, value in enumerate(values):
-        side = ABOVE if value > middle else BELOW
+def _add_heads(rows: Rows, stage: int, measure: str, found: Comparison) -> None:
+    null, verdicts = found.null.reshape(1, -1), found.verdicts
+    below, equal = (side(null, found.values[:, None]).mean(axis=1) for side in (np.less, np.equal))
+    for head, value in enumerate(found.values):
         add(
             rows,
             stage=stage,
@@ -143,45 +129,46 @@ def _add_heads(
             head=head + 1,
             value=value,
             percentile=below[head] + equal[head] / 2,
-            p=p[head],
-            p_adjusted=adjusted[head],
-            verdict=side if adjusted[head] <= LEVEL else WITHIN,
+            p=found.p[head],
+            p_adjusted=found.adjusted[head],
+            verdict=verdicts[head],
         )
 
 
-def _add_summary(rows: Rows, stage: int, measure: str, found: Comparison, documents: int) -> None:
+def summary_columns(measure: str, found: Comparison, documents: int) -> dict[str, Any]:
+    """The columns of ``null_summary`` and of ``layer_null_summary``, but for the place."""
     null, spreads, largest = found.null, found.null_spreads, found.null.max(axis=1)
     best, difference = found.best, found.difference
-    add(
-        rows,
-        stage=stage,
-        measure=measure,
-        slicings=len(null),
-        documents=documents,
-        heads=found.values.mean(),
-        slices=null.mean(),
-        slices_sd=null.std(),
-        slices_low=np.percentile(null, 2.5),
-        slices_high=np.percentile(null, 97.5),
-        slices_least=null.min(),
-        slices_most=null.max(),
-        spread=found.spread,
-        slices_spread=np.median(spreads),
-        slices_spread_high=np.percentile(spreads, 95),
-        spread_p=found.spread_p,
-        flagged=found.flagged_slices,
-        largest_slice=np.median(largest),
-        largest_slice_high=np.percentile(largest, 95),
-        largest_p=found.largest_p,
-        best_head=best and best.head + 1,
-        best=best and best.value,
-        best_slice=best and np.median(best.null),
-        best_slice_high=best and np.percentile(best.null, 95),
-        best_p=best and best.p,
-        difference=difference and difference.value,
-        difference_low=difference and difference.low,
-        difference_high=difference and difference.high,
-    )
+    return {
+        "measure": measure,
+        "slicings": len(null),
+        "documents": documents,
+        "heads": found.values.mean(),
+        "slices": null.mean(),
+        "slices_sd": null.std(),
+        "slices_low": np.percentile(null, 2.5),
+        "slices_high": np.percentile(null, 97.5),
+        "slices_least": null.min(),
+        "slices_most": null.max(),
+        "spread": found.spread,
+        "slices_spread": np.median(spreads),
+        "slices_spread_high": np.percentile(spreads, 95),
+        "slices_spreads": spreads,
+        "spread_p": found.spread_p,
+        "flagged": found.flagged_slices,
+        "largest_slice": np.median(largest),
+        "largest_slice_high": np.percentile(largest, 95),
+        "largest_p": found.largest_p,
+        "best_head": best and best.head + 1,
+        "best": best and best.value,
+        "best_slice": best and np.median(best.null),
+        "best_slice_high": best and np.percentile(best.null, 95),
+        "best_p": best and best.p,
+        "best_slices": best and best.null,
+        "difference": difference and difference.value,
+        "difference_low": difference and difference.low,
+        "difference_high": difference and difference.high,
+    }
 
 
 def _add_untrained(

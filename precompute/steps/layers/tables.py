@@ -8,10 +8,11 @@ import numpy as np
 
 from core.analysis.bootstrap import Interval
 from core.analysis.by_topic import by_topic
-from core.analysis.layer_figures import LayerFigures
+from core.analysis.layer_figures import AgainstSlices, LayerFigures
 from core.analysis.layer_measures import LEAST, MEASURES, MOST, TO_READ
 from core.runs.schema import ANALYSIS
 from precompute.job.step import Rows, add
+from precompute.steps.analyse.null_tables import summary_columns
 from precompute.steps.analyse.tables import number, profile_columns, role_columns
 
 
@@ -27,14 +28,17 @@ def add_layer(
     """All rows of one ``layer`` (from 1) and ``stage``; ``docs[doc]`` are the sampled documents' numbers in the run."""
     place = {"layer": layer, "stage": stage}
     _add_measures(tables, place, found)
+    against = found.against_slices
+    verdicts = against.verdicts if against else [{}] * (found.own.shape[1] - 1)
+    if against is not None:
+        _add_null(tables, place, against)
     for head in range(found.own.shape[1]):
         if found.profiles is not None:
             columns = profile_columns(
                 found.profiles, head, topics, float(found.auc_by_name[head]), found.random_alignment
             )
-            columns |= role_columns(columns) if head else {"role": None, "because": None}
-            kept = [name for name in ANALYSIS["layer_profiles"].names if name in columns]
-            add(tables["layer_profiles"], **place, head=head, **{name: columns[name] for name in kept})
+            columns |= role_columns(columns, verdicts[head - 1]) if head else {"role": None, "because": None}
+            add(tables["layer_profiles"], **place, head=head, **_columns_of("layer_profiles", columns))
         _add_topics(tables["layer_topics"], place, head, found.own, labels, topics)
         _add_documents(tables["layer_documents"], place, head, found.own[:, head], docs)
 
@@ -50,6 +54,26 @@ def _add_measures(tables: dict[str, Rows], place: dict[str, int], found: LayerFi
             columns = _interval(figure.series[series] if figure else None, 0)
             columns |= {end: number(getattr(figure, end)) if figure else None for end in ("chance", "majority")}
             add(tables["layer_curves"], **place, measure=name, series=series, **columns)
+
+
+def _add_null(tables: dict[str, Rows], place: dict[str, int], against: AgainstSlices) -> None:
+    for measure, found in against.compared.items():
+        columns = summary_columns(measure, found, against.documents) | {"full": against.full.get(measure)}
+        add(tables["layer_null_summary"], **place, **_columns_of("layer_null_summary", columns))
+        for head, (value, p, verdict) in enumerate(zip(found.values, found.adjusted, found.verdicts, strict=True), 1):
+            add(
+                tables["layer_null"],
+                **place,
+                measure=measure,
+                head=head,
+                value=value,
+                p_adjusted=p,
+                verdict=verdict,
+            )
+
+
+def _columns_of(table: str, columns: dict[str, Any]) -> dict[str, Any]:
+    return {name: columns[name] for name in ANALYSIS[table].names if name in columns}
 
 
 def _add_topics(
