@@ -36,8 +36,8 @@ TERMS: dict[str, str] = {
     "vote": "Each head votes for one topic: the nearest one, or by names the one for which the document stands out "
     "most. For documents: its nearest one gets the head's whole weight, the next half of it, and so on.",
     "consensus": "What the full embedding says, and which share of the heads' weighted votes says the same.",
-    "examples": "A topic's labelled documents: their mean in a head, around the corpus mean, is what a document is "
-    "compared with. The study compares with the topic's name, which in one head is mostly noise.",
+    "examples or names": "A document is compared with the mean of each topic's labelled documents in a head, around "
+    "the corpus mean, or with the topic's name as in the study. In one head a name is mostly noise.",
     "reliability": "For how many of 100 labelled documents of the corpus the head's nearest topic is the right one. "
     "Votes are weighted by it, above chance; a head at chance or below has no vote.",
     "layer": "One of the blocks that a text goes through, one after the other: attention, then a network that works on "

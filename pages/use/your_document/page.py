@@ -80,7 +80,7 @@ def reference_control(state: RunState) -> str:
             if few
             else "Topics are compared by their names. To compare with examples, run "
             f"`python -m precompute analyse {state.run.name}`.",
-            help=why("examples"),
+            help=why("examples or names"),
         )
         return NAMES
     return linked(
@@ -91,7 +91,7 @@ def reference_control(state: RunState) -> str:
         EXAMPLES,
         format_func=REFERENCES.__getitem__,
         required=True,
-        help=why("examples"),
+        help=why("examples or names"),
     )
 
 
