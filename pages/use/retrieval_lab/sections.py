@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -220,6 +221,11 @@ def _metrics_table(columns: dict[str, Interval]) -> pa.Table:
     return pa.Table.from_pylist(found)
 
 
+def _rivals_path(shown: LabView) -> Path:
+    """Runs of older versions have no such table."""
+    return shown.state.run.analysis_path("pruning_rivals")
+
+
 @shows_mistakes
 def pruning_section(shown: LabView) -> None:
     """The curve from all heads to one, on queries that had no part in the choice."""
@@ -236,7 +242,8 @@ def pruning_section(shown: LabView) -> None:
     row = next(row for row in found if row["way"] == way)
     what = f"{row['metric']} among the first {row['k']}"
     assert shown.state.manifest is not None
-    st.markdown(plain(pruned_sentence(row, shown.state.manifest.shape, shown.stage, given=_cautions(shown))))
+    rivals = rows(shown.state, "pruning_rivals") if shown.state.run.has(_rivals_path(shown)) else []
+    st.markdown(plain(pruned_sentence(row, shown.state.manifest.shape, shown.stage, rivals, given=_cautions(shown))))
     wanted = {"stage": shown.stage, "task": shown.task, "way": way}
     curve = rows(shown.state, "pruning", **wanted)
     figure(

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.analysis.cautions import CEILING
-from core.analysis.findings import Finding, findings
+from core.analysis.findings import Finding, across_runs, findings
 from core.analysis.merging import MergeAgreement, Merges
 from core.analysis.probe import BY_DOCUMENT, BY_SAMPLE, SPLITS
 from core.analysis.report import TopicMerges, as_json, mean_redundancy, most_redundant
@@ -560,3 +560,25 @@ def test_rows_are_picked_by_all_that_is_wanted() -> None:
     assert tables.pick("redundancy", stage=2) == []
     assert tables.one("redundancy", head=3, other=4) == PAIRS[-1]
     assert tables.one("redundancy", head=9) is None
+
+
+# The same model elsewhere.
+
+
+def test_the_same_best_head_in_runs_of_one_model_is_a_finding() -> None:
+    runs = {
+        "news": tables_of(null_summary=[summary(best=0.5, best_head=3, best_p=0.005)]),
+        "web": tables_of(null_summary=[summary(best=0.7, best_head=3, best_p=0.005)]),
+        "mail": tables_of(null_summary=[summary(best=0.4, best_head=1, best_p=0.3)]),
+    }
+    found = across_runs("news", runs)
+    assert found is not None
+    assert found.sentence == "Head 3 at stage 1 is the best single head in 2 of 3 runs of this model."
+    assert "mail: stage 1 head 1 40.0%" in found.evidence
+    assert "one run in 4 would agree" in found.evidence
+
+
+def test_one_run_alone_says_nothing_about_others() -> None:
+    one = tables_of(null_summary=[summary()])
+    assert across_runs("one", {"one": one}) is None
+    assert across_runs("one", {"one": one, "older": tables_of()}) is None
