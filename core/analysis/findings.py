@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -109,6 +109,40 @@ def _standing_out(tables: Tables, stages: Sequence[int]) -> Iterator[Finding]:
             f"{summary['slicings'] * tables.manifest.shape.heads:,} {summary['slices_most']:.1%}, the smallest "
             f"{summary['slices_least']:.1%}; Benjamini–Hochberg over {len(rows)} heads",
         )
+
+
+def across_runs(own: str, tables: Mapping[str, Tables]) -> Finding | None:
+    """Whether the same head is the best in runs of the same model; ``tables`` by run, the run ``own`` among them.
+
+    None where no other run of this model and layer has been compared with random slices.
+    """
+    model = _identity(tables[own])
+    best: dict[str, Row] = {}
+    for name, one in tables.items():
+        rows = [row for row in one.pick("null_summary", measure=NAMES) if row["best"] is not None]
+        if rows and _identity(one) == model:
+            best[name] = min(rows, key=lambda row: (row["best_p"], -row["best"]))
+    if own not in best or len(best) < 2:
+        return None
+    mine = best[own]
+    same = [
+        name for name, row in best.items() if (row["stage"], row["best_head"]) == (mine["stage"], mine["best_head"])
+    ]
+    heads = tables[own].manifest.shape.heads
+    return Finding(
+        "runs",
+        f"Head {mine['best_head']} at stage {mine['stage']} is the best single head in {len(same)} of {len(best)} runs "
+        "of this model.",
+        "; ".join(
+            f"{name}: stage {row['stage']} head {row['best_head']} {row['best']:.1%}, p = {row['best_p']:.3f}"
+            for name, row in best.items()
+        )
+        + f"; by chance one run in {heads} would agree with another",
+    )
+
+
+def _identity(tables: Tables) -> tuple[object, ...]:
+    return tuple(tables.manifest.model[key] for key in ("name", "revision", "layer"))
 
 
 def _where_to_extract(tables: Tables, stages: Sequence[int]) -> Iterator[Finding]:

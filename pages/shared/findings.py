@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.analysis.findings import Finding, findings
+from core.analysis.findings import Finding, across_runs, findings
 from core.analysis.report import topic_merges
 from core.retrieval.cautions import all_cautions
 from core.retrieval.findings import voting_findings
 from core.runs.results import read_retrieval, read_topics
 from core.runs.run import Run
 from core.runs.tables import Tables
-from pages.shared.data import RunState, tables
+from pages.shared.data import RunState, runs, tables
 from pages.shared.run_version import FIGURES, RETRIEVAL, one_version
 from pages.shared.text import plain, safe, shortened
 
@@ -35,6 +35,7 @@ TITLES = {
     "older": "What is missing",
     "specialisation": "Do heads specialise?",
     "heads": "Heads that stand out",
+    "runs": "The same head elsewhere",
     "stage": "Where to extract",
     "separation": "Are heads distinguishable?",
     "selectivity": "Do heads follow topics?",
@@ -103,13 +104,31 @@ def _numbers(finding: Finding, folded: bool) -> str:
     return f'<span class="hs-numbers">{safe(finding.evidence)}</span>'
 
 
-FIRST = ("caution", "older", "labels", "circular", "specialisation", "heads", "stage")
+FIRST = ("caution", "older", "labels", "circular", "specialisation", "heads", "runs", "stage")
 """What stands at the top of the Overview."""
+
+
+MOST_RUNS = 8
+"""Other runs of the same model that are looked at."""
+
+
+def _elsewhere(state: RunState) -> list[Finding]:
+    """What runs of the same model have in common with this one."""
+    assert state.manifest is not None
+    same = [
+        other
+        for other in runs()
+        if other.analysed and other.manifest is not None and other.manifest.model == state.manifest.model
+    ]
+    if len(same) < 2:
+        return []
+    found = across_runs(state.run.name, {other.run.name: tables(other) for other in [state, *same][:MOST_RUNS]})
+    return [] if found is None else [found]
 
 
 def first_findings(state: RunState) -> None:
     """The largest findings, each with a link to the page that shows it in full."""
-    found = _findings(state.run, state.analysis_version, tables(state))
+    found = [*_findings(state.run, state.analysis_version, tables(state)), *_elsewhere(state)]
     for about in FIRST:
         chosen = [finding for finding in found if finding.about == about]
         sentences(chosen, TITLES[about])
