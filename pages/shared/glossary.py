@@ -20,6 +20,7 @@ TERMS: dict[str, str] = {
     "key/value group": "In grouped-query attention several heads share one key/value head; they form a group.",
     "activation": "The length of a head's vector before it is normalised: how strongly the head speaks.",
     "similarity": "Cosine of the document and its topic's name within one head: 1 the same direction, 0 unrelated.",
+    "examples": "A topic's labelled documents: their mean within a head, the document itself left out.",
     "selectivity": "How much of a head's variation the topics explain, less what chance would: 0 nothing, 1 all. Each "
     "topic's mean similarity to all documents is subtracted first.",
     "alignment": "Does the head order a topic's documents as the full embedding does? Rank correlation, 1 the same.",
