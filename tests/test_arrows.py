@@ -152,3 +152,14 @@ def test_pages_never_import_each_other() -> None:
 def test_no_page_is_a_direct_child_of_pages() -> None:
     """Streamlit would serve it around app.py (FACTS: pages/*.py are discovered by Streamlit itself)."""
     assert list((PROJECT / "pages").glob("*.py")) == []
+
+
+def test_a_class_name_occurs_once_in_the_product() -> None:
+    names: dict[str, list[str]] = {}
+    for room in ("core", "precompute", "pages"):
+        for path in files(room):
+            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.ClassDef):
+                    names.setdefault(node.name, []).append(module_name(path))
+    assert len(names) > 200
+    assert {name: places for name, places in names.items() if len(places) > 1} == {}

@@ -40,13 +40,13 @@ def choose_documents(labels: np.ndarray, seed: int = 0) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Compared:
+class SliceVerdicts:
     rows: dict[str, Rows]
     verdicts: dict[str, list[dict[str, str]]]
     """By slicing and head: above, within or below random slices, by measure; empty where nothing was compared."""
 
 
-def compare(inputs: StageInputs, vectors: np.ndarray, mean: np.ndarray, progress: Callable[[float], None]) -> Compared:
+def compare(inputs: StageInputs, vectors: np.ndarray, mean: np.ndarray, progress: Callable[[float], None]) -> SliceVerdicts:
     """From ``vectors[doc, width]`` of ``inputs.compared`` and the corpus ``mean[width]``."""
     null: Rows = {}
     summary: Rows = {}
@@ -69,7 +69,7 @@ def compare(inputs: StageInputs, vectors: np.ndarray, mean: np.ndarray, progress
         _add_heads(null, inputs.stage, PROBE, compared)
         add(summary, stage=inputs.stage, **summary_columns(PROBE, compared, parted.documents))
     rows = {"null": null, "null_summary": summary, "untrained": _untrained(inputs, vectors)}
-    return Compared(rows, verdicts)
+    return SliceVerdicts(rows, verdicts)
 
 
 def _sample(
