@@ -71,7 +71,7 @@ def test_curves_are_drawn_and_a_cell_opens_its_head(page: Page, address: str, ca
     grid = opened(page, f"{address}?run=planted")
     expect(page.get_by_text("Topic structure at stage 1 peaks at layer 2 of 4")).to_be_visible()
     lines = page.locator(".js-plotly-plot").first.locator(".scatterlayer .js-line")
-    expect(lines).to_have_count(7)  # three curves, the space around each, and chance
+    expect(lines).to_have_count(4)  # random slices and their band, the full embedding, chance; heads are dots
     expect(grid.locator(".cell")).to_have_count(4 * 5)
     expect(cell(grid, 4, 0)).to_have_attribute("aria-selected", "true")
 

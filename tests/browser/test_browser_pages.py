@@ -107,7 +107,7 @@ def test_arrow_keys_in_a_field_are_the_field_s(opened: Callable[[str, str], Page
 
 def test_a_finding_links_to_the_page_that_shows_it(opened: Callable[[str, str], Page]) -> None:
     page = opened("/?stage=3", "Headscope")
-    page.get_by_text("Heads that say the same", exact=False).first.click()
+    page.get_by_text("Most redundant heads", exact=False).first.click()
     page.get_by_role("link", name="See it on Stages").last.click()
     expect(page.get_by_role("heading", name="Stages", exact=True)).to_be_visible(timeout=SLOW)
     expect(page).to_have_url(re.compile("stage=3"), timeout=SLOW)
@@ -118,7 +118,8 @@ def test_a_figure_s_data_is_taken_away(opened: Callable[[str, str], Page], tmp_p
     page.get_by_role("button", name="Save").first.click()
     with page.expect_download() as waiting:
         page.get_by_role("button", name="Parquet").first.click()
-    waiting.value.save_as(tmp_path / "probe.parquet")
-    table = pq.read_table(tmp_path / "probe.parquet")
-    assert {"stage", "slicing", "split", "value", "low", "high", "chance"} <= set(table.column_names)
-    assert set(table["head"].to_pylist()) == {0}
+    waiting.value.save_as(tmp_path / "slices.parquet")
+    table = pq.read_table(tmp_path / "slices.parquet")
+    assert {"stage", "measure", "head", "value", "percentile", "p_adjusted", "verdict"} <= set(table.column_names)
+    assert set(table["measure"].to_pylist()) == {"names"}
+    assert sorted(set(table["head"].to_pylist())) == list(range(1, 13))

@@ -41,14 +41,14 @@ def test_the_link_that_is_copied_opens_the_same_view_for_somebody_else(browser: 
 
 def test_a_figure_is_saved_as_it_looks(page: Page, address: str) -> None:
     page.goto(f"{address}/stages")
-    expect(page.get_by_text("Bars are 95 % intervals.")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_text("random slicings on 325 documents")).to_be_visible(timeout=SLOW)
     settle(page)
     found = {}
     for kind in ("PNG", "SVG"):
         page.get_by_role("button", name="Save").first.click()
         with page.expect_download() as waiting:
             page.get_by_role("button", name=kind, exact=True).first.click()
-        assert waiting.value.suggested_filename == f"probe.{kind.lower()}"
+        assert waiting.value.suggested_filename == f"random-slices.{kind.lower()}"
         found[kind] = Path(waiting.value.path()).read_bytes()
         settle(page)
     pixels = np.asarray(Image.open(BytesIO(found["PNG"])).convert("RGB"))

@@ -46,7 +46,9 @@ class SliceVerdicts:
     """By slicing and head: above, within or below random slices, by measure; empty where nothing was compared."""
 
 
-def compare(inputs: StageInputs, vectors: np.ndarray, mean: np.ndarray, progress: Callable[[float], None]) -> SliceVerdicts:
+def compare(
+    inputs: StageInputs, vectors: np.ndarray, mean: np.ndarray, progress: Callable[[float], None]
+) -> SliceVerdicts:
     """From ``vectors[doc, width]`` of ``inputs.compared`` and the corpus ``mean[width]``."""
     null: Rows = {}
     summary: Rows = {}
