@@ -116,12 +116,12 @@ REBUILD = """
 import shutil, sys
 from pathlib import Path
 from core.runs import replace as exchange
-from core.runs.replace import Draft, publish
+from core.runs.replace import NewVersion, publish
 from core.runs.run import Run
 cache = Path(sys.argv[1])
 if sys.argv[2] == "two renames":
     exchange._exchanged = lambda *_: False
-run, draft = Run(cache, "run"), Draft(cache, "run")
+run, draft = Run(cache, "run"), NewVersion(cache, "run")
 print("ready", flush=True)
 for turn in range(1, 10_000):
     sys.stdin.readline()

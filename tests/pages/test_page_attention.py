@@ -6,13 +6,14 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.analysis.attention_measures import MEASURES, measured
 from core.analysis.attention_roles import Head, exact_test, meeting
 from core.analysis.attention_types import TYPES
-from core.runs.parts import write_table
+from core.runs.parts import digest_of, write_table
 from core.runs.results import read_analysis
 from core.runs.run import Run
 from core.runs.schema import ANALYSIS
@@ -46,10 +47,17 @@ def planted_attention(run: Run) -> None:
 
 @pytest.fixture(scope="module")
 def cache(analysed_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo run with planted attention."""
+    """The demo run with planted attention, and two heads that are called selective."""
     folder = tmp_path_factory.mktemp("attention")
     shutil.copytree(analysed_cache / "demo", folder / "demo")
-    planted_attention(Run(folder, "demo"))
+    run = Run(folder, "demo")
+    planted_attention(run)
+    path = run.analysis_path("profiles")
+    profiles = read_analysis(run, "profiles").to_pylist()
+    for row in profiles:
+        if (row["stage"], row["slicing"]) == (1, "heads") and row["head"] in (2, 5):
+            row["role"] = "selective"
+    write_table(path, pa.Table.from_pylist(profiles, schema=ANALYSIS["profiles"]), str(digest_of(path)))
     return folder
 
 
