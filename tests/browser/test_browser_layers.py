@@ -61,7 +61,8 @@ def cell(grid: Locator, layer: int, head: int) -> Locator:
 
 
 def figure(page: Page, label: str) -> Locator:
-    return page.get_by_test_id("stMetric").filter(has_text=label).get_by_test_id("stMetricValue")
+    own = page.get_by_text(label, exact=True)
+    return page.get_by_test_id("stMetric").filter(has=own).get_by_test_id("stMetricValue")
 
 
 def test_curves_are_drawn_and_a_cell_opens_its_head(page: Page, address: str, cache: Path) -> None:
