@@ -12,7 +12,7 @@ from core.analysis.head_measures import MEASURES, LabelledSample
 
 SLICINGS = 200
 """Random slicings: seeded permutations of a stage's dimensions, each cut into as many slices as there are heads."""
-SAMPLE = 2_000
+SAMPLE = 1_000
 """Labelled documents that heads and slices are compared on, at most; stratified by topic."""
 LEVEL = 0.05
 ABOVE, WITHIN, BELOW = "above", "within", "below"
