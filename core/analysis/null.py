@@ -128,7 +128,7 @@ def _compare(
             paired = values.mean(axis=1) - by_document[name]
             difference = _one(means(paired[np.isfinite(paired), None].astype(np.float32), seed))
             chosen = BestOfHalf(*_best(values, halves), np.array(best[name]))
-        compared[name] = _compared(heads.value(name), np.stack(null[name]), difference, chosen)
+        compared[name] = comparison(heads.value(name), np.stack(null[name]), difference, chosen)
     return compared
 
 
@@ -161,7 +161,10 @@ def by_head(verdicts: dict[str, list[str]]) -> list[dict[str, str]]:
     return [dict(zip(verdicts, each, strict=True)) for each in zip(*verdicts.values(), strict=True)]
 
 
-def _compared(values: np.ndarray, null: np.ndarray, difference: Interval | None, best: BestOfHalf | None) -> Comparison:
+def comparison(
+    values: np.ndarray, null: np.ndarray, difference: Interval | None = None, best: BestOfHalf | None = None
+) -> Comparison:
+    """Of ``values[head]`` with ``null[slicing, slice]``."""
     p = two_sided(values, null)
     ordered = np.sort(null, axis=None)
     left, right = (np.searchsorted(ordered, values, side=side) for side in ("left", "right"))

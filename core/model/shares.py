@@ -229,7 +229,7 @@ class ResidualStream:
             yield recording
 
     def scale(self, recording: Recording, start: int) -> Tensor | None:
-        """What all norms from ``start`` on multiply each token by, ``[doc, token]``; None where there are none."""
+        """What all norms from ``start`` on multiply each token by, ``[doc, token]``; None after the last one."""
         total: Tensor | None = None
         for place in range(start, len(self.norms)):
             total = recording.stream[place] if total is None else total * recording.stream[place]

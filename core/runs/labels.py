@@ -52,7 +52,7 @@ class LabelFacts:
 
 @dataclass(frozen=True)
 class Labels:
-    """One source's labels: ``topics[doc]`` and, where there is none, ``reasons[doc]``."""
+    """One source's labels: ``topics[doc]`` and, for documents without a topic, ``reasons[doc]``."""
 
     source: str
     topics: pa.ChunkedArray

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from core.analysis.bootstrap import Interval
 from core.analysis.head_measures import LabelledSample
 from core.analysis.null import (
     SAMPLE,
     Comparison,
-    benjamini_hochberg,
     by_head,
     compare_with_slices,
-    two_sided,
+    comparison,
 )
 from core.analysis.redundancy import Moments, group_comparison
 from core.analysis.separability import over_splits, separability
@@ -66,8 +66,7 @@ def compare(
             add(summary, stage=inputs.stage, **summary_columns(measure, compared, len(sample.labels)))
     parted = separability(vectors, heads, inputs.seed)
     if parted is not None:
-        p = two_sided(parted.recall, parted.null)
-        compared = Comparison(parted.recall, parted.null, p, p, benjamini_hochberg(p), parted.difference, None)
+        compared = comparison(parted.recall, parted.null, parted.difference)
         _add_heads(null, inputs.stage, PROBE, compared)
         add(summary, stage=inputs.stage, **summary_columns(PROBE, compared, parted.documents))
     rows = {"null": null, "null_summary": summary, "untrained": _untrained(inputs, vectors)}
@@ -107,12 +106,9 @@ def _untrained(inputs: StageInputs, vectors: np.ndarray) -> Rows:
         separability(untrained, inputs.shape.heads, inputs.seed),
     )
     if ours is not None and theirs is not None:
+        adjusted = comparison(theirs.recall, theirs.null).adjusted
         learned = over_splits(ours.heads - theirs.heads)
-        adjusted = benjamini_hochberg(two_sided(theirs.recall, theirs.null))
-        _add_untrained(rows, inputs.stage, PROBE, count, theirs.recall, adjusted, None)
-        rows["difference"][-len(adjusted) - 1] = float(learned.value)
-        rows["difference_low"][-len(adjusted) - 1] = float(learned.low)
-        rows["difference_high"][-len(adjusted) - 1] = float(learned.high)
+        _add_untrained(rows, inputs.stage, PROBE, count, theirs.recall, adjusted, None, learned)
     moments = Moments(mean, inputs.shape.heads)
     moments.add(untrained, 0)
     if groups := group_comparison(moments.redundancy().cka, inputs.shape, inputs.seed):
@@ -121,8 +117,7 @@ def _untrained(inputs: StageInputs, vectors: np.ndarray) -> Rows:
 
 
 def _add_heads(rows: Rows, stage: int, measure: str, found: Comparison) -> None:
-    null, verdicts = found.null.reshape(1, -1), found.verdicts
-    below, equal = (side(null, found.values[:, None]).mean(axis=1) for side in (np.less, np.equal))
+    verdicts = found.verdicts
     for head, value in enumerate(found.values):
         add(
             rows,
@@ -130,7 +125,7 @@ def _add_heads(rows: Rows, stage: int, measure: str, found: Comparison) -> None:
             measure=measure,
             head=head + 1,
             value=value,
-            percentile=below[head] + equal[head] / 2,
+            percentile=found.percentile[head],
             p=found.p[head],
             p_adjusted=found.adjusted[head],
             verdict=verdicts[head],
@@ -181,8 +176,9 @@ def _add_untrained(
     values: np.ndarray,
     adjusted: np.ndarray | None,
     spread_p: float | None,
+    learned: Interval | None = None,
 ) -> None:
-    """Head 0 first: all heads together."""
+    """Head 0 first: all heads together, and what the trained model is ahead of it."""
     for head in range(len(values) + 1 if adjusted is not None else 1):
         add(
             rows,
@@ -193,8 +189,8 @@ def _add_untrained(
             p_adjusted=adjusted[head - 1] if head and adjusted is not None else None,
             spread=None if head or adjusted is None else values.std(),
             spread_p=None if head else spread_p,
-            difference=None,
-            difference_low=None,
-            difference_high=None,
+            difference=None if head or learned is None else learned.value,
+            difference_low=None if head or learned is None else learned.low,
+            difference_high=None if head or learned is None else learned.high,
             documents=documents,
         )

@@ -38,7 +38,7 @@ class UntrainedTwin:
 def untrained_twin(
     run: Run, manifest: Manifest, compared: np.ndarray, topics: Sequence[str], model: TopicModel, seed: int
 ) -> UntrainedTwin | str:
-    """The twin's vectors; or a sentence that says why there is none."""
+    """The twin's vectors; or a sentence that says why it was not computed."""
     try:
         embedder = model.untrained(manifest, seed, fits)
     except Mistake as mistake:
