@@ -177,8 +177,8 @@ def _table(found: Explanation, baseline: Baseline | None) -> list[str]:
 
 def _notes(model: Embedder, found: Explanation, config: ExplainConfig) -> str:
     said = (
-        f"{len(found.terms)} terms ({', '.join(KIND_NAMES.values())}), each with half of what it has in common with "
-        f"every other one; residual {found.residual:.1e}. A head's share is direct: what later layers make of its "
+        f"{len(found.terms)} terms ({', '.join(KIND_NAMES.values())}); what two terms have in common is split evenly "
+        f"between them; residual {abs(found.residual):.0e}. A head's share is direct: what later layers make of its "
         "output is theirs."
     )
     if config.query:
