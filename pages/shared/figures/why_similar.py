@@ -18,8 +18,8 @@ TOP = 8
 """Terms that have a bar of their own."""
 PLACES = 3
 """Decimals of all that is shown; they add up to the cosine."""
-_STYLE = f"""{STYLE}<style>
-.hs-words .hs-less {{ background: color-mix(in srgb, {NEGATIVE} calc(var(--s) * 1%), transparent); }}
+_STYLE = f"""{STYLE.replace(".hs-words", ".hs-shaded")}<style>
+.hs-shaded .hs-less {{ background: color-mix(in srgb, {NEGATIVE} calc(var(--s) * 1%), transparent); }}
 .hs-legend span.hs-both {{ background: linear-gradient(to right, {NEGATIVE}, transparent, {WORD_SHADE}); }}
 </style>"""
 
@@ -99,7 +99,7 @@ def shaded(text: str, pieces: tuple[Piece, ...], values: np.ndarray, limit: floa
     rest = cut_off(text, seen).rstrip()
     if rest:
         parts.append(f"<i>{safe(rest[:300])}{' …' if len(rest) > 300 else ''}</i>")
-    return f'{_STYLE}<div class="hs-words" dir="auto">{"".join(parts)}</div>'
+    return f'{_STYLE}<div class="hs-shaded" dir="auto">{"".join(parts)}</div>'
 
 
 def shade_limit(found: HeadWords) -> float:
