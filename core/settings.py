@@ -340,5 +340,5 @@ def unknown_settings(environment: Mapping[str, str] | None = None) -> list[str]:
             # Compared without what they all begin with, which would make any two alike.
             near = get_close_matches(name.removeprefix(PREFIX), [known.removeprefix(PREFIX) for known in SETTINGS], n=1)
             hint = f"Did you mean {PREFIX}{near[0]}?" if near else f"There are: {listed(SETTINGS)}."
-            sentences.append(f"{name[:80]} is no setting of Headscope and does nothing. {hint}")
+            sentences.append(f"{name[:80]} is not a Headscope setting and is ignored. {hint}")
     return sentences

@@ -134,7 +134,7 @@ def test_the_app_tells_them_on_a_page_instead_of_data(planted_cache: Path, monke
 
 def test_a_variable_that_is_none_of_ours_is_told(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     assert unknown_settings({"HEADSCOPE_UPLOAD": "3", "HEADSCOPE_CACHE": "x", "PATH": "y", "XHEADSCOPE_": "z"}) == [
-        "HEADSCOPE_UPLOAD is no setting of Headscope and does nothing. Did you mean HEADSCOPE_UPLOAD_MB?"
+        "HEADSCOPE_UPLOAD is not a Headscope setting and is ignored. Did you mean HEADSCOPE_UPLOAD_MB?"
     ]
     (sentence,) = unknown_settings({"HEADSCOPE_ZZZ": ""})
     assert sentence.endswith(f"There are: {', '.join(SETTINGS)}.")
