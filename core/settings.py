@@ -65,7 +65,7 @@ class Setting:
     parse: Callable[[str], Any]
     default: Callable[[], Any]
     shown: str
-    """The default in words, as the README has it."""
+    """The default in words, as docs/configuration.md has it."""
     meaning: str
 
 
@@ -301,7 +301,7 @@ SETTINGS: dict[str, Setting] = {
         "for `label`: a TOML file with `OPENAI_API_KEY`, instead of the variable",
     ),
 }
-"""By the variable's name. The README's table says the same; a test compares them."""
+"""By the variable's name. The table in docs/configuration.md says the same; a test compares them."""
 
 
 def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
