@@ -92,8 +92,8 @@ def why_similar(state: RunState, first: WhyText, second: WhyText) -> None:
     """The sentence, the waterfall, the grid, and the words of one head."""
     st.subheader(TITLE, help=why("why similar", "random pairs"), anchor=False)
     st.caption(
-        f"“{plain(shortened(first.name, 90))}” and “{plain(shortened(second.name, 90))}”: the cosine of the model's own "
-        "embeddings (stage 3), taken apart."
+        f"“{plain(shortened(first.name, 90))}” and “{plain(shortened(second.name, 90))}”: the cosine of the model's "
+        "own embeddings (stage 3), taken apart."
     )
     if not (first.text.strip() and second.text.strip()):
         st.info("One of the two texts is empty.", icon=":material/info:")
