@@ -139,7 +139,7 @@ def _shape(model: dict[str, Any], vectors: dict[str, Any]) -> str:
         return "'model.kv_heads' must divide 'model.heads'"
     if model["layer"] > model["layers"]:
         return "'model.layer' must not be beyond 'model.layers'"
-    possible = ModelShape.of(model).stages
+    possible = ModelShape.of(model).possible_stages
     stages = vectors.get("stages")
     # Not by equality alone: True counts as 1.
     whole = isinstance(stages, list) and all(type(stage) is int for stage in stages)

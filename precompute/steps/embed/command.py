@@ -12,7 +12,7 @@ from core.model.embedder import EmbedderConfig
 from core.model.presets import DEFAULT_MODEL, PRESETS
 from core.model.shape import POOLINGS
 from core.model.stages import STAGES
-from core.runs.describe import sampled, stored
+from core.runs.describe import adds_shares, lacks_shares, sampled, stored
 from core.runs.run import Run
 from core.runs.schema import STORED_AS
 from core.settings import setting
@@ -97,7 +97,8 @@ def _storage_options(command: argparse.ArgumentParser) -> None:
         nargs="+",
         choices=list(STAGES),
         metavar="N",
-        help=f"keep these stages only, some of {listed(STAGES)} (default: all that the model has)",
+        help=f"keep these stages only, some of {listed(STAGES)} (default: all that the model has; 4 is added to a "
+        "finished run without embedding the rest anew)",
     )
     group.add_argument(
         "--store-dtype",
@@ -159,7 +160,7 @@ def _config(options: argparse.Namespace) -> EmbedConfig:
             duplicate_ids=options.duplicate_ids,
         ),
         part_size=options.part_size,
-        storage=Storage(tuple(options.stages) if options.stages else None, options.store_dtype),
+        storage=Storage(tuple(options.stages) if options.stages else None, options.store_dtype, shares=True),
         max_failures=options.max_failures,
         engine=options.engine,
         resources=Resources(options.workers, options.num_gpus, options.ray_address),
@@ -188,7 +189,10 @@ def summary(run: str, result: EmbedResult) -> str:
     step, model = manifest.steps["embed"], manifest.model
     counts = step.counts
     if result.skipped:
-        return f"{run}: up to date, {manifest.corpus['documents']:,} documents. Nothing to do."
+        text = f"{run}: up to date, {manifest.corpus['documents']:,} documents. Nothing to do."
+        if lacks_shares(manifest):
+            text += f"\n  Stage 4 (each head's share) is not stored: '{adds_shares(run, manifest)}' adds it."
+        return text
     if result.awaits_rank_0:
         return (
             f"{run}: this rank's parts are done; rank 0 finishes the run. Where it is not at work any more, start the "
@@ -232,7 +236,7 @@ def _summary(options: argparse.Namespace, result: EmbedResult) -> str:
 
 
 COMMAND = StepCommand(
-    help="documents to head vectors at three stages",
+    help="documents to head vectors at every stage",
     options=_options,
     config=_config,
     run=run,

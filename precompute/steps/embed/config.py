@@ -114,7 +114,7 @@ def spec_of(config: EmbedConfig, draft: str | None, revision: str, inputs: str) 
         backend_at(config.cache).place,
         config.run,
         draft,
-        config.embedder,
+        replace(config.embedder, shares=config.storage.model_shares),
         revision,
         inputs,
         config.max_failures,
