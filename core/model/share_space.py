@@ -40,6 +40,12 @@ class ShareSpace:
         """The same with head ``h`` turned up or down by ``weights[h]``."""
         return self.full(rows.astype(np.float32, copy=False) * np.repeat(weights, rows.shape[1] // self.heads))
 
+    def coordinates(self, vector: np.ndarray) -> np.ndarray:
+        """``vector[hidden]`` as every head sees it, ``[head, dim]``: its products with a head's coordinates are those
+        with the head's share."""
+        heads, _, dim = self.directions.shape
+        return np.asarray((self._flat @ vector.astype(np.float32, copy=False)).reshape(heads, dim))
+
     # Random slices are cut before the projection, so that a slice is a set of the heads' outputs, as a head is.
 
     def outputs(self, rows: np.ndarray) -> np.ndarray:

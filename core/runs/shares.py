@@ -12,6 +12,7 @@ from core.model.stages import SHARE
 from core.runs.manifest import Manifest
 from core.runs.parquet import read_columns
 from core.runs.parts import digest_of, write_table
+from core.runs.results import Topics
 from core.runs.run import Run
 from core.runs.schema import share_basis_schema
 
@@ -52,6 +53,12 @@ def read_share_space(run: Run, manifest: Manifest | None = None) -> ShareSpace:
 def space_of(run: Run, manifest: Manifest, stage: int) -> ShareSpace | None:
     """What the rows of ``stage`` need to be added up and sliced at random; None where rows are enough."""
     return read_share_space(run, manifest) if stage == SHARE else None
+
+
+def full_topics(run: Run, topics: Topics, stage: int) -> np.ndarray:
+    """The topics' full embeddings at ``stage``: ``[topic, width]``."""
+    space = space_of(run, run.manifest(), stage)
+    return topics.vectors[stage] if space is None else space.full(topics.vectors[stage])
 
 
 def basis_problem(run: Run, manifest: Manifest) -> str:

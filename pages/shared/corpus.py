@@ -99,6 +99,7 @@ def _yardstick(run: Run, version: str, stage: int, _index: HeadIndex) -> Yardsti
         Ranks.of([_index.activations[:, compared_with(_index.docs)].T]),
         corpus_mean(_pieces(_index), heads) if centred else None,
         topics.names,
+        _index.space,
     )
 
 
@@ -113,6 +114,7 @@ def _yardstick_by_examples(run: Run, version: str, stage: int, _index: HeadIndex
         (_index.vectors[docs[first : first + _PIECE]] for first in range(0, len(docs), _PIECE)),
         _labels[docs],
         Ranks.of([_index.activations[:, docs].T]),
+        _index.space,
     )
 
 

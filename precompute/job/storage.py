@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from core.errors import Mistake
 from core.model.embedder import ModelInfo
 from core.model.stages import SHARE, STUDY
 from core.runs.describe import check_stages
@@ -27,6 +28,8 @@ class Storage:
     def __post_init__(self) -> None:
         if self.stages is not None:
             chosen = tuple(sorted(set(self.stages)))
+            if chosen == (SHARE,):
+                raise Mistake(f"Stage {SHARE} is stored beside others, not alone. Use --stages 3 {SHARE}, for example.")
             object.__setattr__(self, "stages", None if chosen == STUDY else chosen)
             object.__setattr__(self, "shares", SHARE in chosen)  # those that were named, and no other
 
@@ -53,7 +56,7 @@ class Storage:
         found: dict[str, Any] = {}
         study = tuple(stage for stage in self.stages or STUDY if stage != SHARE)
         if study != STUDY:
-            found["store_stages"] = study or self.stages
+            found["store_stages"] = study
         if self.dtype != Storage.dtype:
             found["store_dtype"] = self.dtype
         return found

@@ -135,7 +135,8 @@ def _inputs(
     config: AnalyseConfig, manifest: Manifest, topics: Sequence[str], names: Sequence[str | None], source: str | None
 ) -> str:
     settings = [config.centre, config.probe_samples, config.seed]
-    return fingerprint({"algorithm": ALGORITHM, **made_from(manifest, topics, names, source), "settings": settings})
+    made = {**made_from(manifest, topics, names, source), "embed": manifest.vectors_fingerprint}
+    return fingerprint({"algorithm": ALGORITHM, **made, "settings": settings})
 
 
 def made_from(
