@@ -41,13 +41,13 @@ def left_out(manifest: Manifest) -> tuple[int, ...]:
 def lacks_shares(manifest: Manifest) -> bool:
     """Whether stage 4 can be added: the run does not store it, and its model was not recorded as having none."""
     refused = any(str(note).startswith(NO_SHARES) for note in manifest.model["notes"])
-    return SHARE not in manifest.stages and not refused
+    return SHARE not in manifest.stages and not refused and not manifest.is_sampled
 
 
 def adds_shares(run: str, manifest: Manifest) -> str:
-    """The command that adds stage 4 to a run without embedding the rest anew."""
-    stages = " ".join(str(stage) for stage in (*manifest.stages, SHARE))
-    return f"python -m precompute embed {run} --stages {stages}"
+    """The command that adds stage 4 and its figures to a run without embedding the rest anew."""
+    stages = " ".join(str(stage) for stage in (*manifest.study_stages, SHARE))
+    return f"python -m precompute all {run} --stages {stages}"
 
 
 def brings_stages(run: str, manifest: Manifest) -> str:

@@ -46,7 +46,6 @@ def _source_options(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("corpus")
     group.add_argument(
         "--source",
-        default="demo",
         help="'demo', a file (JSONL, CSV, TSV, Parquet, text, Markdown; .gz and .zst too), a folder, a glob, or "
         "hf:DATASET[/CONFIG][:SPLIT] (default: demo)",
     )
@@ -143,7 +142,8 @@ def _config(options: argparse.Namespace) -> EmbedConfig:
     return EmbedConfig(
         cache=options.cache,
         run=options.run,
-        source=options.source,
+        source="demo" if options.source is None else options.source,
+        source_given=options.source is not None,
         embedder=EmbedderConfig(
             layers=(options.layer,),
             trust_remote_code=options.trust_remote_code,
@@ -203,6 +203,11 @@ def summary(run: str, result: EmbedResult) -> str:
             f"{run}: this rank's parts are done; {result.left:,} are left to the others. The one that ends last "
             "finishes the run; where none is at work any more, start the same command again."
         )
+    if result.added is not None:
+        return (
+            f"{run}: stage {result.added} ({STAGES[result.added].name}) was added to {manifest.corpus['documents']:,} "
+            f"documents; the other stages are as they were."
+        )
     lines = [
         f"{run}: {manifest.corpus['documents']:,} documents × {model['heads']} heads × {stages_counted(manifest)} "
         f"by {model['name']}, layer {model['layer']}, {model['pooling']} pooling."
@@ -227,6 +232,8 @@ def summary(run: str, result: EmbedResult) -> str:
 
 def _summary(options: argparse.Namespace, result: EmbedResult) -> str:
     text = summary(options.run, result)
+    if result.added is not None and result.gone and options.command == "embed":
+        return text + (f"\n  Figures and maps must be made again: run '{adds_shares(options.run, result.manifest)}'.")
     if result.gone and options.command == "embed":  # 'all' goes on to make it anew
         text += (
             f"\n  What {' and '.join(result.gone)} had made went with the run before: 'python -m precompute all "

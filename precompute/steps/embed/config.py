@@ -27,6 +27,8 @@ class EmbedConfig:
     cache: Path
     run: str
     source: str = "demo"
+    source_given: bool = True
+    """Whether it was named: stage 4 is added to a finished run without naming its corpus again."""
     embedder: EmbedderConfig = field(default_factory=EmbedderConfig)
     columns: Columns = field(default_factory=Columns)
     filters: Filters = field(default_factory=Filters)
@@ -60,6 +62,8 @@ class EmbedResult:
     """Rank 0 is to finish the run; this one has made its parts."""
     gone: tuple[str, ...] = ()
     """Steps that the replaced run had, and this one has not yet."""
+    added: int | None = None
+    """The stage that was added to a finished run."""
 
 
 def check(config: EmbedConfig) -> None:
