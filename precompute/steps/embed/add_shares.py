@@ -47,7 +47,7 @@ def add_shares(config: EmbedConfig, work: Work, meter: Meter) -> EmbedResult:
     before = work.at.manifest()
     if before.is_sampled:
         raise Mistake(
-            f"The run '{config.run}' keeps the vectors of a sample, and figures of stage 4 need those of all documents. "
+            f"The run '{config.run}' keeps the vectors of a sample, and figures of stage 4 need those of all. "
             f"Embed it again with 'python -m precompute all {config.run} --source … --replace'."
         )
     meter.say("loading the model")
