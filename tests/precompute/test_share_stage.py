@@ -16,10 +16,9 @@ from core.analysis.similarity import unit
 from core.model.embedder import Embedder, EmbedderConfig
 from core.model.families import FAMILIES, Family
 from core.runs.describe import adds_shares, lacks_shares
-from core.runs.results import read_similarity, read_topics
+from core.runs.results import read_similarity, read_tables, read_topics
 from core.runs.run import Run
 from core.runs.shares import read_share_space
-from core.runs.tables import read_tables
 from precompute.cli import main
 from precompute.job.storage import Storage
 from tests.support import ROOT
