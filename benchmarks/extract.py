@@ -74,7 +74,6 @@ def with_shares(model: str, texts: list[str], rounds: int) -> dict[str, Any]:
         order = list(embedders) if turn % 2 else list(embedders)[::-1]
         times = {name: seconds(lambda name=name: embedders[name].embed(texts)) for name in order}  # type: ignore[misc]
         ratios.append(times["four"] / times["three"])
-    del embedders
     memory = {name: peak(model, len(texts), name) for name in STAGES}
     time_, most = statistics.median(ratios), memory["four"] / memory["three"]
     return {
