@@ -241,14 +241,14 @@ class Embedder:
         _refuse_not_finite(result, self.info.dtype)
         return result
 
-    def every_layer(self) -> Embedder:
-        """The same loaded model, read at all its layers in one pass: stages 1 to 3 of each.
+    def every_layer(self, shares: bool = False) -> Embedder:
+        """The same loaded model, read at all its layers in one pass: stages 1 to 3 of each, and 4 with ``shares``.
 
         It is not to be used at the same time as this one: both hook into the same model.
         """
         layers = range(self.info.shape.layers)
-        extractor = HeadExtractor(self._extract.model, layers, self.info.pooling, blocks=True)
-        info = replace(self.info, layers=tuple(layer + 1 for layer in layers), shares=False)
+        extractor = HeadExtractor(self._extract.model, layers, self.info.pooling, blocks=True, shares=shares)
+        info = replace(self.info, layers=tuple(layer + 1 for layer in layers), shares=shares)
         return Embedder(extractor, self._tokens, info, self._config)
 
     def share_space(self) -> ShareSpace:

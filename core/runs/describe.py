@@ -47,7 +47,7 @@ def lacks_shares(manifest: Manifest) -> bool:
 def adds_shares(run: str, manifest: Manifest) -> str:
     """The command that adds stage 4 and its figures to a run without embedding the rest anew."""
     stages = " ".join(str(stage) for stage in (*manifest.study_stages, SHARE))
-    return f"python -m precompute all {run} --stages {stages}"
+    return f"python -m precompute all {run} --stages {stages} --model {manifest.model['name']}"
 
 
 def brings_stages(run: str, manifest: Manifest) -> str:

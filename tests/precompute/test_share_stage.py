@@ -53,7 +53,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Path:
     assert main(["embed", "three", *asked, *cache, "--stages", "1", "2", "3"]) == 0
     where = ["--model", str(tiny_model), "--quiet", *cache]
     assert main(["analyse", "four", *where, "--topics", "labels"]) == 0
-    assert main(["project", "four", "--quiet", *cache, "--iterations", "20"]) == 0
+    assert main(["project", "four", "--quiet", *cache, "--iterations", "90"]) == 0
     assert main(["retrieve", "four", *where]) == 0
     return folder
 

@@ -33,13 +33,14 @@ def is_wanted(config: EmbedConfig, before: Manifest) -> bool:
     return SHARE in stages and own and not config.replace and before.is_done("embed")
 
 
-def is_asked_for(config: EmbedConfig, before: Manifest | None) -> bool:
+def is_asked_for(config: EmbedConfig, run: Run) -> bool:
     """The same for a command that says nothing of a corpus or of how it is embedded: the run's own are meant."""
-    if before is None or config.source_given or not is_wanted(config, before):
+    if config.source_given or config.replace or SHARE not in (config.storage.stages or ()) or not run.exists():
         return False
     embedder = config.embedder
     settings = (embedder.pooling, embedder.prompt, embedder.max_tokens, embedder.dtype, *embedder.layers)
-    return config.filters == Filters() and config.columns == Columns() and all(one is None for one in settings)
+    plain = config.filters == Filters() and config.columns == Columns() and all(one is None for one in settings)
+    return plain and is_wanted(config, run.manifest())
 
 
 def add_shares(config: EmbedConfig, work: Work, meter: Meter) -> EmbedResult:

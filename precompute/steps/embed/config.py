@@ -27,8 +27,6 @@ class EmbedConfig:
     cache: Path
     run: str
     source: str = "demo"
-    source_given: bool = True
-    """Whether it was named: stage 4 is added to a finished run without naming its corpus again."""
     embedder: EmbedderConfig = field(default_factory=EmbedderConfig)
     columns: Columns = field(default_factory=Columns)
     filters: Filters = field(default_factory=Filters)
@@ -45,6 +43,8 @@ class EmbedConfig:
     """
     warn: Callable[[str], None] = lambda sentence: None
     """Called with what a person should know while the corpus is read."""
+    source_given: bool = True
+    """Whether the corpus was named: stage 4 is added to a finished run without naming it again."""
 
 
 @dataclass(frozen=True)

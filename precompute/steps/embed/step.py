@@ -32,7 +32,7 @@ def run(config: EmbedConfig, progress: Progress | None = None, work: Work | None
     engine = engine_at(config.engine, config.cache)
     meter = Meter("embed", progress)
     run_ = Run(config.cache, config.run)
-    if is_asked_for(config, run_.manifest() if run_.exists() else None):
+    if is_asked_for(config, run_):
         return _add(config, run_, meter, progress, work, engine.shared)
     source = open_source(config.source, meter.reading)
     model, corpus = config.embedder.locate(), source.fingerprint()
