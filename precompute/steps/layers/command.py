@@ -55,7 +55,7 @@ def _summary(options: argparse.Namespace, result: StepResult) -> str:
     step = manifest.steps["layers"]
     counts = step.counts
     line = (
-        f"{run}: {counts['layers']} layers × {stages_counted(manifest)} × {manifest.shape.heads} heads over "
+        f"{run}: {counts['layers']} layers × {stages_counted(manifest, study=True)} × {manifest.shape.heads} heads over "
         f"{counts['documents']:,} documents in {clock(step.seconds)}."
     )
     if not counts["labelled"]:
