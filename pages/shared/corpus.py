@@ -141,7 +141,7 @@ def _own_by_examples(
         docs, part = _docs[first : first + _PIECE], _index.vectors[first : first + _PIECE]
         known = _labels[docs] >= 0
         own = _labels[docs][known]
-        near = examples.with_full(part[known].astype(np.float32) - stored.mean, own)
+        near = examples.with_full(part[known].astype(np.float32) - stored.mean, own, _index.space)
         found[docs[known]] = near[np.arange(len(own)), :, own]
     found[~np.isfinite(found)] = np.nan
     found.setflags(write=False)
