@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -23,44 +22,15 @@ from precompute.cli import main
 from precompute.job.storage import Storage
 from tests.support import ROOT
 from tests.support.apps import page_at
-from tests.support.models import WORDS
+from tests.support.caches import share_rows
 
-TOPICS = ("harbour", "violin", "glacier")
 PAGES = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("pages/*/*/page.py"))
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-def rows(count: int) -> list[dict[str, Any]]:
-    chosen = random.Random(7)
-    return [
-        {
-            "id": f"d{number}",
-            "text": f"{number} {' '.join(chosen.choices(WORDS, k=8))} {TOPICS[number % 3]}",
-            "topic": TOPICS[number % 3],
-        }
-        for number in range(count)
-    ]
-
-
-@pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Path:
-    """A cache with 'four', with figures, and 'three', embedded only; 36 documents in parts of 15."""
-    folder = tmp_path_factory.mktemp("shares")
-    (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows(36)))
-    asked = ["--source", str(folder / "corpus.jsonl"), "--model", str(tiny_model), "--part-size", "15", "--quiet"]
-    cache = ["--cache", str(folder)]
-    assert main(["embed", "four", *asked, *cache]) == 0
-    assert main(["embed", "three", *asked, *cache, "--stages", "1", "2", "3"]) == 0
-    where = ["--model", str(tiny_model), "--quiet", *cache]
-    assert main(["analyse", "four", *where, "--topics", "labels"]) == 0
-    assert main(["project", "four", "--quiet", *cache, "--iterations", "90"]) == 0
-    assert main(["retrieve", "four", *where]) == 0
-    return folder
-
-
 @pytest.fixture
-def cache(made: Path, tmp_path: Path) -> Path:
-    shutil.copytree(made, tmp_path / "cache")
+def cache(share_cache: Path, tmp_path: Path) -> Path:
+    shutil.copytree(share_cache, tmp_path / "cache")
     return tmp_path / "cache"
 
 
@@ -68,11 +38,11 @@ def vectors(run: Run, stage: int) -> np.ndarray:
     return np.concatenate(list(run.vectors(stage))).astype(np.float32)
 
 
-def test_a_new_run_has_it_and_the_basis_makes_its_rows_add_up(made: Path, tiny_model: Path) -> None:
-    run = Run(made, "four")
+def test_a_new_run_has_it_and_the_basis_makes_its_rows_add_up(share_cache: Path, tiny_model: Path) -> None:
+    run = Run(share_cache, "four")
     assert run.manifest().stages == (1, 2, 3, 4)
     embedder = Embedder.load(EmbedderConfig(model=str(tiny_model), shares=True))
-    texts = [row["text"] for row in rows(36)]
+    texts = [row["text"] for row in share_rows(36)]
     assert vectors(run, 4) == pytest.approx(embedder.embed(texts).stage(4), abs=2e-3)
     # The rest of the embedding, by an independent way: the ledger's other terms.
     left = vectors(run, 3) - read_share_space(run).full(vectors(run, 4))
@@ -80,11 +50,11 @@ def test_a_new_run_has_it_and_the_basis_makes_its_rows_add_up(made: Path, tiny_m
     for doc, one in enumerate(ledger):
         last = [term.kind == "head" and term.layer == 2 for term in one.terms]
         assert left[doc] == pytest.approx(one.vectors[~np.array(last)].sum(axis=0), abs=5e-3)
-    assert main(["verify", "four", "--cache", str(made)]) == 0
+    assert main(["verify", "four", "--cache", str(share_cache)]) == 0
 
 
-def test_the_fingerprint_is_that_of_a_run_with_three_and_figures_are_not(made: Path) -> None:
-    four, three = Run(made, "four").manifest(), Run(made, "three").manifest()
+def test_the_fingerprint_is_that_of_a_run_with_three_and_figures_are_not(share_cache: Path) -> None:
+    four, three = Run(share_cache, "four").manifest(), Run(share_cache, "three").manifest()
     assert four.steps["embed"].fingerprint == three.steps["embed"].fingerprint
     assert four.vectors_fingerprint != three.vectors_fingerprint == three.steps["embed"].fingerprint
 
@@ -103,21 +73,21 @@ def test_stage_4_is_no_part_of_what_was_asked(stages: tuple[int, ...] | None, as
     assert Storage(stages, shares=True).asked() == asked
 
 
-def test_the_control_is_cut_before_the_projection(made: Path) -> None:
+def test_the_control_is_cut_before_the_projection(share_cache: Path) -> None:
     """What the tables say of random slices at stage 4 is what slices of the heads' outputs would."""
-    run = Run(made, "four")
+    run = Run(share_cache, "four")
     space, names = read_share_space(run), read_topics(run)
     order = np.random.default_rng(20_250_908).permutation(32)
     docs, topics = (space.resliced(one, order) for one in (vectors(run, 4), names.vectors[4]))
     near = np.einsum("nhd,thd->nht", unit(docs), unit(topics)).argmax(axis=2)
-    labels = np.array([names.names.index(row["topic"]) for row in rows(36)])
+    labels = np.array([names.names.index(row["topic"]) for row in share_rows(36)])
     found = read_tables(run).pick("topic_match", stage=4, slicing="random", method="head", within=1)
     rates = {row["head"]: row["rate"] for row in found}
     assert [rates[head] for head in range(1, 5)] == pytest.approx((near == labels[:, None]).mean(axis=0).tolist())
 
 
-def test_its_full_embedding_is_the_sum_of_the_shares(made: Path) -> None:
-    run = Run(made, "four")
+def test_its_full_embedding_is_the_sum_of_the_shares(share_cache: Path) -> None:
+    run = Run(share_cache, "four")
     space, topics = read_share_space(run), read_topics(run)
     wanted = unit(space.full(vectors(run, 4))) @ unit(space.full(topics.vectors[4])).T
     found = np.concatenate(list(read_similarity(run, 4, len(topics.names))))
@@ -218,21 +188,21 @@ def test_int8_and_several_workers_store_it_too(cache: Path, tiny_model: Path, co
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
-def test_every_page_shows_stage_4(made: Path, page: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    app = page_at(made, page, monkeypatch, run="four", stage="4")
+def test_every_page_shows_stage_4(share_cache: Path, page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = page_at(share_cache, page, monkeypatch, run="four", stage="4")
     assert app.title
     assert not app.error
 
 
 @pytest.mark.slow
-def test_the_lab_turns_heads_in_the_model_s_own_embedding(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lab_turns_heads_in_the_model_s_own_embedding(share_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lab = "pages/use/retrieval_lab/page.py"
-    app = page_at(made, lab, monkeypatch, run="four", stage="4")
+    app = page_at(share_cache, lab, monkeypatch, run="four", stage="4")
     assert "The model's own embedding, heads turned up and down" in [one.value for one in app.subheader]
     captions = [one.value for one in app.caption]
     assert any(one.startswith("rest + Σ weight × share") for one in captions)
     next(one for one in app.toggle if one.label == "Keep the rest").set_value(False).run()
     assert not app.exception
     assert any(one.value.startswith("Σ weight × share") for one in app.caption)
-    other = page_at(made, lab, monkeypatch, run="four", stage="3")
+    other = page_at(share_cache, lab, monkeypatch, run="four", stage="3")
     assert not [one for one in other.toggle if one.label == "Keep the rest"]
