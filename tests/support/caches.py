@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.models import WORDS
-
 
 @pytest.fixture(scope="session")
 def demo_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -88,6 +86,8 @@ def made_once(temporary: pytest.TempPathFactory, name: str, make: Callable[[Path
 
 def share_rows(count: int) -> list[dict[str, str]]:
     """Documents of three topics whose names they contain."""
+    from tests.support.models import WORDS  # a plugin of its own
+
     topics, chosen = ("harbour", "violin", "glacier"), random.Random(7)
     return [
         {
