@@ -93,6 +93,14 @@ def heads_schema(width: int, dtype: str, heads: int = 1) -> pa.Schema:
     return pa.schema([*fields, _vector("scale", heads, pa.float32())] if dtype == INT8 else fields)
 
 
+def share_basis_schema(hidden: int, dim: int, width: int) -> pa.Schema:
+    """Of heads/share_basis.parquet, a row a head: ``Q`` (``hidden × dim``) and ``R`` (``dim × width``), row by row."""
+    directions, triangle = (
+        _vector(name, size, pa.float32()) for name, size in (("directions", hidden * dim), ("triangle", dim * width))
+    )
+    return pa.schema([pa.field("head", pa.int16(), nullable=False), directions, triangle])
+
+
 def _figures(*names: str) -> list[pa.Field]:
     return [pa.field(name, pa.float64()) for name in names]
 

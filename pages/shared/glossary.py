@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 TERMS: dict[str, str] = {
-    "stage": "Where the heads are read: 1 before they are mixed, 2 after, 3 the model's own embedding.",
+    "stage": "Where the heads are read: 1 before they are mixed, 2 after, 3 the model's own embedding, 4 what each "
+    "head adds to that embedding.",
     "probe": "A simple classifier (logistic regression) that has to tell the head from a vector it has not seen. "
     "If it can, heads live in places of their own.",
     "by sample": "The study's way: vectors are split at random, so that a document's other heads may be in the "
@@ -31,7 +32,7 @@ TERMS: dict[str, str] = {
     "below 0 less than that.",
     "circular": "Labels that the embedding itself made cannot test it: measured by them, it looks better than it is.",
     "zero-shot": "Each document gets the topic whose name the model embeds nearest to it; nobody has read it.",
-    "full embedding": "All heads side by side, normalised.",
+    "full embedding": "All heads side by side, normalised; at stage 4 the sum of the heads' shares.",
     "percentile": "How many of 100 documents of the corpus are less similar to the topic in this head: 50 is ordinary, "
     "100 is nearer than all. A head that is near to every topic has high cosines, but ordinary percentiles.",
     "vote": "Each head votes for one topic: the nearest one, or by names the one for which the document stands out "
