@@ -19,6 +19,8 @@ from precompute.steps.attention.repeated import RepeatedExample
 from precompute.steps.attention.tables import Claims
 from precompute.steps.attention.treebank import TreebankReading
 
+LEAST_PAIRS = 20
+"""Of a half, for a relation to be judged at all."""
 _SHORT = 18
 """Words of a sentence that is easily drawn: examples are no longer where there are enough of these."""
 _SIMILAR_PAIRS = 4
@@ -67,6 +69,7 @@ def relation_rows(found: Experiments, seed: int) -> Rows:
         name: score
         for name, pairs in directed(sentences).items()
         if (score := relation_scores(found.treebank.attended, pairs, half)) is not None
+        and min(score.pairs_chosen, score.pairs_held_out) >= LEAST_PAIRS
     }
     if not scores:
         return {}
