@@ -150,7 +150,7 @@ FAMILIES = {
 }
 FAMILY_OF = {type_: family for family, types in FAMILIES.items() for type_ in types}
 
-MIXED_SENTENCE = "None of the written rules holds: its attention is divided."
+MIXED_SENTENCE = "It meets no type's criteria: its attention is divided."
 TYPES = (*RULES, MIXED)
 
 
