@@ -335,7 +335,8 @@ class Embedder:
 
     def input_vectors(self, ids: Sequence[int]) -> np.ndarray:
         """``[token, hidden]`` in float32: the model's input embeddings of these tokens, without positions."""
-        table: Any = self._extract.model.get_input_embeddings()
+        model: Any = self._extract.model
+        table = model.get_input_embeddings()
         rows: np.ndarray = table.weight.detach()[list(ids)].float().cpu().numpy()
         return rows
 

@@ -204,5 +204,5 @@ def _rows(rows: Rows) -> Iterator[dict[str, Any]]:
         yield dict(zip(rows, values, strict=True))
 
 
-def _number(value: float) -> float | None:
+def _number(value: Any) -> float | None:
     return None if np.isnan(value) else float(value)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MOST_SENTENCES, LONGEST = 1_000, 100
 """Of a larger treebank so many sentences are drawn; those with more words are left out."""
 _PART = 40
-_MOST_UNKNOWN = 0.1
+_MOST_UNKNOWN = 0.25
 
 
 @dataclass(frozen=True)
