@@ -1,4 +1,4 @@
-"""How families of types lie over depth, beside the textbook picture: early positional, middle syntactic, late abstract."""
+"""Families of types over depth, beside the textbook picture: early positional, middle syntactic, late abstract."""
 
 from __future__ import annotations
 

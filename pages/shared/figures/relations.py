@@ -137,9 +137,10 @@ class Ranked:
 
 
 def ranking_figure(
-    heads: Sequence[Ranked], line: float | None, line_name: str, other_name: str, theme: str, per_cent: bool = True
+    heads: Sequence[Ranked], line: float | None, line_name: str, other_name: str, theme: str, unit: str = "right words"
 ) -> go.Figure:
     """Heads from left to right; the baseline of all as a line, each one's own as a mark."""
+    per_cent = unit != "correlation"
     blue, quiet = SERIES[theme][0], QUIET[theme]
     form = ":.0%" if per_cent else ":.2f"
     figure = go.Figure(
@@ -190,7 +191,7 @@ def ranking_figure(
             "rangemode": "tozero",
             "showgrid": True,
             "gridcolor": GRID_LINE[theme],
-            "title": {"text": "right words" if per_cent else "correlation"},
+            "title": {"text": unit},
         },
         legend=LEGEND_ABOVE,
         dragmode=False,
