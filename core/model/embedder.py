@@ -17,6 +17,7 @@ from core.model.batches import batches, choose_max_tokens, pad
 from core.model.card import ModelCard, read_model_card
 from core.model.device import TOKEN_BUDGETS, choose_device, choose_precision, is_out_of_memory
 from core.model.extract import HeadExtractor, Rows
+from core.model.induction import random_rows, repeated_attention
 from core.model.ledger import Ledger, WordPairs, check_exact, ledgers, source_shares, word_pairs
 from core.model.locate import ModelFiles, default_models_dir, locate
 from core.model.pooling import check_pooling
@@ -394,6 +395,22 @@ class Embedder:
         """All layers' attention in one text's tokens, a layer at a time; see core/model/attention.py."""
         with self._turn:
             read_attention(self._extract, ids, range(self.info.shape.layers), keep)
+
+    def repeated_attention(self, seed: int, again: bool = True) -> np.ndarray:
+        """One sequence of random tokens twice in a row; see core/model/induction.py."""
+        with self._turn:
+            return repeated_attention(self._extract, self._tokens, sequences=1, seed=seed, again=again)
+
+    def random_rows(self, length: int, sequences: int, seed: int) -> list[list[int]]:
+        """Random ids of the model's vocabulary; see core/model/induction.py."""
+        return random_rows(self._extract, self._tokens, length, sequences, seed)
+
+    def input_vectors(self, ids: Sequence[int]) -> np.ndarray:
+        """``[token, hidden]`` in float32: the model's input embeddings of these tokens, without positions."""
+        model: Any = self._extract.model
+        table = model.get_input_embeddings()
+        rows: np.ndarray = table.weight.detach()[list(ids)].float().cpu().numpy()
+        return rows
 
     def _embed_batch(self, batch: list[int], ids: list[list[int]], result: Embedded) -> None:
         """One batch; where memory does not suffice, its halves, and later batches are no larger."""

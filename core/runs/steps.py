@@ -86,7 +86,15 @@ STEPS: dict[str, StepFacts] = {
         from_labels=True,
         in_all="optional",
     ),
-    "attention": StepFacts("figures of attention", tables=("attention", "attention_patterns"), in_all="optional"),
+    "attention": StepFacts(
+        "figures of attention",
+        tables=(
+            *("attention", "attention_patterns", "attention_scores", "attention_claims"),
+            *("relations", "relation_examples"),
+        ),
+        newer=("attention_scores", "attention_claims", "relations", "relation_examples"),
+        in_all="optional",
+    ),
     "slim": StepFacts(
         "sample of vectors",
         files=("heads/",),

@@ -116,6 +116,23 @@ LAYOUTS: dict[str, Layout] = {
     ),
     "attention": Layout(("head",), lambda sizes: sizes.heads, per="layer"),
     "attention_patterns": Layout(("head", "offset"), lambda sizes: sizes.heads * (2 * known.FARTHEST + 1), per="layer"),
+    "attention_scores": Layout(("head",), lambda sizes: sizes.heads, per="layer"),
+    "attention_claims": Layout(
+        ("head", "nth"), lambda sizes: sizes.heads * len(known.ATTENTION_TYPES), exact=False, per="layer"
+    ),
+    "relations": Layout(
+        ("head", "relation"),
+        lambda sizes: sizes.heads * len(known.ATTENTION_RELATIONS),
+        exact=False,
+        never_null=("score", "offset_score", "shuffled", "p_adjusted"),
+        per="layer",
+    ),
+    "relation_examples": Layout(
+        ("head", "type", "example"),
+        lambda sizes: sizes.heads * len(known.ATTENTION_TYPES) * known.TYPE_EXAMPLES,
+        exact=False,
+        per="layer",
+    ),
     "maps": Layout(("head",), lambda sizes: 1 + sizes.heads, exact=False, never_null=("kl", "kept", "kept_by_chance")),
     "retrieval": Layout(
         ("task", "way", "metric", "k"),
@@ -206,7 +223,8 @@ LAYOUTS: dict[str, Layout] = {
 _FIRST_HEAD = dict.fromkeys(
     (
         *("null", "layer_null", "confusion", "redundancy", "importance", "head_weights", "attention"),
-        *("attention_patterns", "parts", "part_topics", "pair_parts"),
+        *("attention_patterns", "attention_scores", "attention_claims", "relations", "relation_examples"),
+        *("parts", "part_topics", "pair_parts"),
     ),
     1,
 )
@@ -235,6 +253,8 @@ _OWN_TEXTS: dict[str, dict[str, tuple[object, ...]]] = {
     "layer_null": {"measure": known.LAYER_NULL_MEASURES, "verdict": known.NULL_VERDICTS},
     "layer_null_summary": {"measure": known.LAYER_NULL_MEASURES},
     "layer_documents": {"side": known.SIDES},
+    "relations": {"relation": known.ATTENTION_RELATIONS},
+    "relation_examples": {"relation": known.ATTENTION_RELATIONS},
     **{name: {"kind": known.PART_KINDS} for name in ("parts", "part_topics", "pair_parts")},
 }
 """By table: the values that a column of it may have."""
