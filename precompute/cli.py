@@ -129,7 +129,17 @@ def _all_options(command: argparse.ArgumentParser) -> None:
         metavar="STEP",
         help=f"leave out one of the steps that no other needs: {listed(optional)}",
     )
-    for name in _in_all("on request"):
+    requested = _in_all("on request")
+    command.add_argument(
+        "--with",
+        dest="also",
+        nargs="+",
+        choices=requested,
+        default=[],
+        metavar="STEP",
+        help=f"run also what takes long, with its defaults: {listed(requested)}",
+    )
+    for name in (*requested, *_in_all("last")):
         STEP_COMMANDS[name].options(command)
 
 
@@ -140,6 +150,7 @@ def _all(options: argparse.Namespace) -> int:
         for name in _in_all("always"):
             _step(name, options, work)
         wanted = [name for name in _in_all("optional") if name not in options.without]
+        wanted += [name for name in _in_all("on request") if name in options.also]
         failed = [name for name in wanted if not _is_done(name, options, work)]
         waiting = [name for name in failed if STEPS[name].all_vectors]
         if options.store_vectors == SAMPLE and waiting:

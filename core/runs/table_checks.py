@@ -116,6 +116,23 @@ LAYOUTS: dict[str, Layout] = {
     ),
     "attention": Layout(("head",), lambda sizes: sizes.heads, per="layer"),
     "attention_patterns": Layout(("head", "offset"), lambda sizes: sizes.heads * (2 * known.FARTHEST + 1), per="layer"),
+    "ablation": Layout(
+        ("kind", "head", "measure"),
+        lambda sizes: (2 * sizes.heads + 1) * len(known.ABLATION_MEASURES),
+        exact=False,
+        never_null=("plain", "value", "change", "low", "high"),
+        per="layer",
+    ),
+    "ablation_noise": Layout(
+        ("kind", "draw", "measure"),
+        lambda sizes: 2 * known.MOST_DRAWS * len(known.ABLATION_MEASURES),
+        exact=False,
+        never_null=("change",),
+        per="layer",
+    ),
+    "ablation_moved": Layout(
+        ("head", "place"), lambda sizes: sizes.heads * known.MOVED, exact=False, never_null=("angle",), per="layer"
+    ),
     "maps": Layout(("head",), lambda sizes: 1 + sizes.heads, exact=False, never_null=("kl", "kept", "kept_by_chance")),
     "retrieval": Layout(
         ("task", "way", "metric", "k"),
@@ -193,7 +210,7 @@ LAYOUTS: dict[str, Layout] = {
 _FIRST_HEAD = dict.fromkeys(
     ("null", "layer_null", "confusion", "redundancy", "importance", "head_weights", "attention", "attention_patterns"),
     1,
-)
+) | {"ablation_moved": 1}
 """The least ``head``, where it is not 0, the full embedding or all heads together."""
 _TEXTS = {"slicing": SLICINGS, "split": known.SPLITS, "type": known.ATTENTION_TYPES}
 _METHODS = ("full", "head", *known.HEAD_POOLINGS)
@@ -219,8 +236,18 @@ _OWN_TEXTS: dict[str, dict[str, tuple[object, ...]]] = {
     "layer_null": {"measure": known.LAYER_NULL_MEASURES, "verdict": known.NULL_VERDICTS},
     "layer_null_summary": {"measure": known.LAYER_NULL_MEASURES},
     "layer_documents": {"side": known.SIDES},
+    "ablation": {
+        "kind": known.ABLATION_KINDS,
+        "measure": known.ABLATION_MEASURES,
+        "verdict": known.NULL_VERDICTS,
+    },
+    "ablation_noise": {"kind": known.ABLATION_KINDS, "measure": known.ABLATION_MEASURES},
 }
 """By table: the values that a column of it may have."""
+
+
+def _are_documents(values: pa.ChunkedArray, sizes: Sizes) -> bool:
+    return not values.null_count and pc.min(values).as_py() >= 0 and pc.max(values).as_py() < sizes.documents
 
 
 def _cells(sizes: Sizes) -> int:
@@ -262,7 +289,8 @@ def _wrong_values(name: str, layout: Layout, table: pa.Table, sizes: Sizes) -> s
         "query": (0, known.MOST_QUERIES - 1),
         "aspects": (0, 2**15),
         "layer": (1, sizes.layers),
-        "place": (1, known.TO_READ),
+        "place": (1, known.MOVED if name == "ablation_moved" else known.TO_READ),
+        "draw": (1, known.MOST_DRAWS),
         "offset": (-known.FARTHEST, known.FARTHEST),
     }
     by_size = {key: values(sizes) for key, values in PER.items()}
@@ -279,6 +307,8 @@ def _wrong_values(name: str, layout: Layout, table: pa.Table, sizes: Sizes) -> s
             return f"has a '{column}' that is not known"
         if pa.types.is_fixed_size_list(values.type) or pa.types.is_list(values.type):
             values = pc.list_flatten(values)
+            if name == "ablation_moved" and len(values) and not _are_documents(values, sizes):
+                return f"names documents in '{column}' that the run does not have"
         if pa.types.is_floating(values.type) and np.isinf(values.to_numpy()).any():
             return f"has a number in '{column}' that is not finite"
     missing = next((column for column in layout.never_null if table[column].null_count), None)
