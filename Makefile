@@ -11,7 +11,7 @@ WORKERS ?= 2
 TIMES ?= 10
 SEED ?= 1
 
-.PHONY: help install run demo smollm2 chromium test test-fast test-browser-busy test-browser-slow-wire lint fuzz bench bench-maps bench-figures bench-app bench-labels bench-document bench-engines bench-layers bench-load bench-retrieval frontend screenshots lock licences sbom digests audit clean bench-storage bench-cost bench-large bench-uploads
+.PHONY: help install run demo smollm2 chromium test test-fast test-browser-busy test-browser-slow-wire lint fuzz bench bench-maps bench-figures bench-app bench-labels bench-document bench-engines bench-layers bench-ablation bench-load bench-retrieval frontend screenshots lock licences sbom digests audit clean bench-storage bench-cost bench-large bench-uploads
 
 help:
 	@echo "make run            install, build the demo, open the app"
@@ -31,6 +31,7 @@ help:
 	@echo "make bench-retrieval measure retrieval by heads against a bare product (a few minutes)"
 	@echo "make bench-storage  measure what int8 changes against float16, on the demo (two minutes)"
 	@echo "make bench-cost     measure how far the cost model of docs/scale.md is off (a few minutes)"
+	@echo "make bench-ablation measure a sweep of every head against one plain pass (half an hour)"
 	@echo "make bench-layers   measure all layers of all heads against one layer (a quarter of an hour)"
 	@echo "make bench-engines  measure the engines: faults, Ray's overhead, 200,000 documents (half an hour)"
 	@echo "make bench-load     fifty readers at once on the largest run, and their memory (a quarter of an hour)"

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import NoReturn
 
 from core.errors import Mistake, listed
@@ -23,7 +24,7 @@ from precompute.engines import ENGINES
 from precompute.job.fingerprint import part_digest
 from precompute.job.progress import PROGRESS
 from precompute.job.work import Work, working_on
-from precompute.options import SAMPLE, AddOptions, add_common, add_progress, nothing_to_do
+from precompute.options import SAMPLE, AddOptions, add_common, add_progress, add_topic_model, nothing_to_do, topic_model
 from precompute.report import report
 from precompute.status import as_text, status
 from precompute.table import STEP_COMMANDS
@@ -187,6 +188,35 @@ def _report(options: argparse.Namespace) -> int:
     return DONE
 
 
+def _export_options(command: argparse.ArgumentParser) -> None:
+    add_common(command)
+    command.add_argument(
+        "--heads",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help='JSON: {"model": …, "off": [[layer, head], …], "how": "zero" or "mean"}, or a file of the Retrieval lab',
+    )
+    command.add_argument("--to", type=Path, required=True, metavar="FOLDER", help="a new folder")
+    command.add_argument("--accept-licence", action="store_true", help="the model's licence allows what you will do")
+    add_topic_model(command)
+
+
+def _export(options: argparse.Namespace) -> int:
+    from precompute.export import ExportConfig, export
+
+    config = ExportConfig(
+        options.cache,
+        options.run,
+        options.heads,
+        options.to,
+        options.accept_licence,
+        model=topic_model(options),
+    )
+    print(printable(export(config).sentence))
+    return DONE
+
+
 def _status_options(command: argparse.ArgumentParser) -> None:
     add_common(command, run_optional=True)
     command.add_argument("--json", action="store_true", help="for machines")
@@ -233,6 +263,9 @@ COMMANDS: dict[str, CommandRow] = {
         for name, step in STEP_COMMANDS.items()
     },
     "report": CommandRow("the study's tables beside this run's, and what the figures say", _report, _report_options),
+    "export": CommandRow(
+        "the model without some heads, as a folder for sentence-transformers", _export, _export_options
+    ),
     "status": CommandRow("what is there", _status, _status_options),
     "verify": CommandRow("is it whole: every file against schema, counts and checksums", _verify, _verify_options),
 }

@@ -333,6 +333,11 @@ class Embedder:
         )
 
     @property
+    def extractor(self) -> HeadExtractor:
+        """The loaded model with its family and shape: for code that edits its weights."""
+        return self._extract
+
+    @property
     def tokens(self) -> Tokens:
         """The model's tokenizer, cut to its length: for chunks, and to say what was cut."""
         return self._tokens

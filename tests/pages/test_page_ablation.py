@@ -96,7 +96,9 @@ def test_red_is_a_loss_a_dot_is_beyond_the_noise_and_layers_that_were_not_swept_
     assert grid.columns == ["all", "1", "2"]
     assert [cell is None for cell in grid.cells[1]] == [True] * 3
     everything, loss, gain = grid.cells[0]
-    assert everything is not None and loss is not None and gain is not None
+    assert everything is not None
+    assert loss is not None
+    assert gain is not None
     assert everything.colour == loss.colour == "#B03A2E"  # the scale is that of single heads
     assert gain.colour == "#89AFD9"
     assert (loss.text, gain.text) == ("●", "")
