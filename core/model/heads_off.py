@@ -78,8 +78,8 @@ def _of_the_lab(given: dict[str, Any], name: str, shape: ModelShape, layer: int)
     weights = given["weights"]
     if given.get("stage") != 1 or given.get("way") != "full":
         raise Mistake(
-            f"{name} has heads of stage {given.get('stage')!r:.10} ranked by '{str(given.get('way'))[:20]}'. Only those "
-            "of stage 1, ranked by 'full', can be switched off inside the model. Choose these in the Retrieval lab."
+            f"{name} has heads of stage {given.get('stage')!r:.10} ranked by '{str(given.get('way'))[:20]}'. Only "
+            "those of stage 1, ranked by 'full', can be switched off inside the model. Choose these in the Retrieval lab."
         )
     if not isinstance(weights, dict) or not all(str(head).isdecimal() for head in weights):
         raise Mistake(f"{name} has no weights by head number. Download it again from the Retrieval lab.")

@@ -14,7 +14,8 @@ import pytest
 from core.analysis.ablation_effects import ANGLE, EXAMPLES, HEAD, LAYER, NAMES, QUERIES, AblationTask, against_noise
 from core.analysis.bootstrap import Interval
 from core.errors import Mistake
-from core.model.embedder import EmbedderConfig
+from core.model import embedder
+from core.model.embedder import Embedder, EmbedderConfig
 from core.model.shape import ModelShape
 from core.runs.results import read_analysis
 from core.runs.run import Run
@@ -201,3 +202,42 @@ def test_rows_that_the_run_cannot_have_are_refused(table: str, change: dict[str,
     made = pa.table({name: [one[name] for one in rows] for name in ANALYSIS[table].names}, schema=ANALYSIS[table])
     with pytest.raises(Mistake, match=sentence):
         check_rows(table, made, Sizes((1,), 20, 4, 2, 20, 2), "x")
+
+
+def test_a_sweep_that_does_not_fit_into_memory_goes_on_with_less(
+    tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each text under each change once, in smaller batches; what came before is not computed again."""
+    model = Embedder.load(EmbedderConfig(model=str(tiny_model)))
+    texts = [f"alpha {'beta ' * (1 + number % 3)}" for number in range(9)]
+    changes = [model.without([(layer, head)]) for layer in (1, 2) for head in (1, 2, 3)]
+    wanted = [model.embed(texts, change=change).output for change in changes]
+    real = embedder.sweep
+
+    def small(extract: Any, ids: Any, mask: Any, some: Any, budget: int) -> Any:
+        for number, one in enumerate(real(extract, ids, mask, some, budget)):
+            if number == 2 and len(ids) > 3:
+                raise RuntimeError("CUDA out of memory. Tried to allocate 20.00 MiB")
+            yield one
+
+    monkeypatch.setattr(embedder, "sweep", small)
+    seen: dict[tuple[int, int], np.ndarray] = {}
+    for batch, swept in model.sweep(texts, changes):
+        for text, row in zip(batch, swept.output.numpy(), strict=True):
+            assert (text, swept.change) not in seen
+            seen[text, swept.change] = row
+    assert len(seen) == len(texts) * len(changes)
+    for (text, change), row in seen.items():
+        np.testing.assert_allclose(row, wanted[change][text], atol=1e-5)
+
+
+def test_a_text_that_never_fits_is_named(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Embedder.load(EmbedderConfig(model=str(tiny_model)))
+
+    def never(*_: Any) -> Any:
+        raise RuntimeError("CUDA out of memory. Tried to allocate 20.00 MiB")
+        yield
+
+    monkeypatch.setattr(embedder, "sweep", never)
+    with pytest.raises(Mistake, match="does not fit into the memory of cpu"):
+        list(model.sweep(["alpha", "beta"], [model.without([(1, 1)])]))
