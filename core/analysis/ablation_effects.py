@@ -87,7 +87,7 @@ class AblationTask:
             elif name == EXAMPLES:
                 found[name] = self._own(self._to_examples(rows[: self.docs]))
             elif name == SAME_TOPIC:
-                found[name] = self._same_topic(rows[: self.docs])
+                found[name] = self.measure_same_topic(rows[: self.docs])
             elif name == QUERIES:
                 found[name] = self._queries(rows)
             else:
@@ -104,7 +104,8 @@ class AblationTask:
         centred = (docs - docs.mean(axis=0))[:, None]
         return np.asarray(examples_of(centred, self.labels, self.topics).similarity(centred, self.labels)[:, 0])
 
-    def _same_topic(self, docs: np.ndarray) -> np.ndarray:
+    def measure_same_topic(self, docs: np.ndarray) -> np.ndarray:
+        """nDCG@10 of each of ``docs[doc, hidden]`` as a query for the others of its topic; NaN where there are none."""
         same = (self.labels[:, None] == self.labels) & (self.labels >= 0)
         np.fill_diagonal(same, False)
         asking = np.flatnonzero(same.any(axis=1))

@@ -79,7 +79,7 @@ def _of_the_lab(given: dict[str, Any], name: str, shape: ModelShape, layer: int)
     if given.get("stage") != 1 or given.get("way") != "full":
         raise Mistake(
             f"{name} has heads of stage {given.get('stage')!r:.10} ranked by '{str(given.get('way'))[:20]}'. Only "
-            "those of stage 1, ranked by 'full', can be switched off inside the model. Choose these in the Retrieval lab."
+            "those of stage 1, ranked by 'full', can be switched off inside the model. Choose these in the lab."
         )
     if not isinstance(weights, dict) or not all(str(head).isdecimal() for head in weights):
         raise Mistake(f"{name} has no weights by head number. Download it again from the Retrieval lab.")

@@ -510,6 +510,18 @@ ANALYSIS: dict[str, pa.Schema] = {
             *_figures("change"),
         ]
     ),
+    # More and more heads off, measured on the half of the sample on which they were not chosen; which heads are off is
+    # there for the greedy order. No rows where the step was not asked to prune.
+    "ablation_pruning": pa.schema(
+        [
+            pa.field("order", pa.string(), nullable=False),
+            pa.field("removed", pa.int32(), nullable=False),
+            pa.field("off_layers", pa.list_(pa.field("element", pa.int16()))),
+            pa.field("off_heads", pa.list_(pa.field("element", pa.int16()))),
+            pa.field("enough", pa.bool_(), nullable=False),
+            *_figures("value", "low", "high", "lost", "lost_low", "lost_high"),
+        ]
+    ),
     # The documents that move most without a head, in degrees, with their nearest ones and topics before and after.
     "ablation_moved": pa.schema(
         [

@@ -88,7 +88,11 @@ STEPS: dict[str, StepFacts] = {
     ),
     "attention": StepFacts("figures of attention", tables=("attention", "attention_patterns"), in_all="optional"),
     "ablate": StepFacts(
-        "ablation", tables=("ablation", "ablation_noise", "ablation_moved"), from_labels=True, in_all="on request"
+        "ablation",
+        tables=("ablation", "ablation_noise", "ablation_moved", "ablation_pruning"),
+        newer=("ablation_pruning",),
+        from_labels=True,
+        in_all="on request",
     ),
     "slim": StepFacts(
         "sample of vectors",

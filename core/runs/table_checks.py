@@ -56,12 +56,13 @@ class Layout:
     never_null: tuple[str, ...] = ()
     """Figures that are never missing."""
     per: str = "stage"
-    """The first key, a row of PER: whose every value has ``each(sizes)`` rows."""
+    """The first key, a row of PER: whose every value has ``each(sizes)`` rows; empty: the whole run."""
 
 
 PER: dict[str, Callable[[Sizes], tuple[int, ...]]] = {
     "stage": lambda sizes: sizes.stages,
     "layer": lambda sizes: tuple(range(1, sizes.layers + 1)),
+    "": lambda sizes: (0,),
 }
 
 _INTERVAL = ("low", "high", "chance")
@@ -129,6 +130,13 @@ LAYOUTS: dict[str, Layout] = {
         exact=False,
         never_null=("change",),
         per="layer",
+    ),
+    "ablation_pruning": Layout(
+        ("order", "removed"),
+        lambda sizes: len(known.ABLATION_ORDERS) * (sizes.layers * sizes.heads + 1),
+        exact=False,
+        never_null=("value", "low", "high", "lost"),
+        per="",
     ),
     "ablation_moved": Layout(
         ("head", "place"), lambda sizes: sizes.heads * known.MOVED, exact=False, never_null=("angle",), per="layer"
@@ -241,6 +249,7 @@ _OWN_TEXTS: dict[str, dict[str, tuple[object, ...]]] = {
         "measure": known.ABLATION_MEASURES,
         "verdict": known.NULL_VERDICTS,
     },
+    "ablation_pruning": {"order": known.ABLATION_ORDERS},
     "ablation_noise": {"kind": known.ABLATION_KINDS, "measure": known.ABLATION_MEASURES},
 }
 """By table: the values that a column of it may have."""
@@ -269,7 +278,7 @@ def _wrong_count(layout: Layout, table: pa.Table, sizes: Sizes) -> str:
         return f"has {len(table):,} rows, not {whole:,}"
     if len(table) > whole:
         return f"has {len(table):,} rows, more than {whole:,}"
-    keys = [layout.per, *layout.keys]
+    keys = [*([layout.per] if layout.per else []), *layout.keys]
     return "has rows twice" if len(table.select(keys).group_by(keys).aggregate([])) != len(table) else ""
 
 
@@ -291,6 +300,7 @@ def _wrong_values(name: str, layout: Layout, table: pa.Table, sizes: Sizes) -> s
         "layer": (1, sizes.layers),
         "place": (1, known.MOVED if name == "ablation_moved" else known.TO_READ),
         "draw": (1, known.MOST_DRAWS),
+        "removed": (0, sizes.layers * sizes.heads),
         "offset": (-known.FARTHEST, known.FARTHEST),
     }
     by_size = {key: values(sizes) for key, values in PER.items()}

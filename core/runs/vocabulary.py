@@ -48,6 +48,8 @@ TO_READ = 5
 
 ABLATION_KINDS = ("head", "group", "layer")
 ABLATION_MEASURES = ("names", "examples", "same topic", "queries", "angle")
+ABLATION_ORDERS = ("greedy", "angle", "random")
+"""In which heads are switched off one after another."""
 MOST_DRAWS = 1_000
 """Random removals per layer."""
 MOVED = 10

@@ -44,11 +44,16 @@ def test_the_planted_heads_are_named_and_the_first_one_is_looked_at(
         "Layer 6, head 11",
         "Does its slice show what a head is needed for?",
         "Documents that move most without layer 6, head 11",
+        "How many heads can go?",
     ]
     assert "50.0%<small>−10.0 (−12.0 to −8.0)</small><small>below the noise</small>" in text
     assert "**Its slice** at stage 1 alone finds the topic for 59% of the documents: above random slices." in text
     assert "layer 6 head 11" in text.split("reads the topic, and is needed")[1].split(".")[0]
     assert "1 of its 2 nearest documents stay." in text
+    assert "**2 of 72 heads** can go" in text
+    assert "nDCG@10 0.698 against 0.700 with all heads (−0.2 points, 95 % CI −1.2 to +0.8)" in text
+    assert "Random heads: −12.0 points (−14.0 to −10.0)" in text
+    assert "python -m precompute export demo --heads heads.json --to" in text
     assert not app.query_params
 
 

@@ -241,3 +241,27 @@ def test_a_text_that_never_fits_is_named(tiny_model: Path, monkeypatch: pytest.M
     monkeypatch.setattr(embedder, "sweep", never)
     with pytest.raises(Mistake, match="does not fit into the memory of cpu"):
         list(model.sweep(["alpha", "beta"], [model.without([(1, 1)])]))
+
+
+def test_pruning_measures_sets_of_heads_on_the_half_that_did_not_choose_them(made: AblateConfig) -> None:
+    ablate.run(replace(made, prune=2))
+    rows = rows_of(made, "ablation_pruning")
+    assert [(row["order"], row["removed"]) for row in rows] == [
+        (order, size) for order in ("greedy", "angle", "random") for size in (0, 1, 2)
+    ]
+    assert sum(row["enough"] for row in rows) == 1
+    last = rows[2]
+    off = list(zip(last["off_layers"], last["off_heads"], strict=True))
+    assert len(set(off)) == 2
+    run = Run(made.cache, "tiny")
+    model = made.model.load(run.manifest())
+    table = run.documents(["text", "topic"])
+    half = np.random.default_rng([0, 7]).permutation(DOCS) % 2 == 1
+    texts = [text for text, mine in zip(table["text"].to_pylist(), half, strict=True) if mine]
+    labels = [topic == "odd" for topic, mine in zip(table["topic"].to_pylist(), half, strict=True) if mine]
+    outputs = model.embed(texts, change=model.without(off)).output
+    expected = AblationTask(np.array(labels, dtype=int), 2).measure_same_topic(outputs)
+    assert last["value"] == pytest.approx(np.nanmean(expected), abs=1e-4)
+    assert not verify(run, part_digest).problems
+    ablate.run(made)
+    assert rows_of(made, "ablation_pruning") == []

@@ -14,6 +14,37 @@ DRAWS = 6
 LOSS, GAIN = -0.1, 0.08
 
 
+def _pruning() -> Rows:
+    """Up to three heads off: two of them for nothing, the third at a price; in random order all at a price."""
+    rows: Rows = {}
+    for order, lost in (("greedy", (0.0, 0.01, -0.002, -0.1)), ("angle", (0.0, 0.0, -0.05, -0.1))):
+        for size, value in enumerate(lost):
+            own = order == "greedy"
+            add(
+                rows,
+                order=order,
+                removed=size,
+                off_layers=[1] * size if own else None,
+                off_heads=list(range(1, size + 1)) if own else None,
+                enough=own and size == 2,
+                value=0.7 + value,
+                low=0.65 + value,
+                high=0.75 + value,
+                lost=value,
+                lost_low=value - 0.01,
+                lost_high=value + 0.01,
+            )
+    for size in range(4):
+        value = -0.06 * size
+        add(
+            rows,
+            order="random", removed=size, off_layers=None, off_heads=None, enough=False,
+            value=0.7 + value, low=0.68 + value, high=0.72 + value,
+            lost=value, lost_low=value - 0.02, lost_high=value + 0.02,
+        )
+    return rows
+
+
 def planted_ablation(run: Run, loses: tuple[int, int] = (6, 11), gains: tuple[int, int] = (2, 3)) -> None:
     """``loses`` costs 10 points of topic match by names, ``gains`` improves it by 8; documents 0 to 9 move most."""
     shape, chance = run.manifest().shape, np.random.default_rng(0)
@@ -68,6 +99,7 @@ def planted_ablation(run: Run, loses: tuple[int, int] = (6, 11), gains: tuple[in
         ),
         "ablation_noise": drawn,
         "ablation_moved": as_table(moved, ANALYSIS["ablation_moved"]),
+        "ablation_pruning": as_table(_pruning(), ANALYSIS["ablation_pruning"]),
     }
     record = StepRecord(run, "ablate", run.manifest(), "planted", {"documents": 200})
     for name, table in tables.items():

@@ -6,6 +6,7 @@ from pages.shared.controls import choose_run
 from pages.shared.empty_states import ready
 from pages.understand.ablation.compare import instruments, scatter
 from pages.understand.ablation.moved import moved
+from pages.understand.ablation.pruning import pruning
 from pages.understand.ablation.sections import choose_view, headline, overview
 
 state = choose_run()
@@ -26,3 +27,4 @@ if ready(state, "ablate"):
         instruments(shown)
     scatter(shown)
     moved(shown)
+    pruning(shown)

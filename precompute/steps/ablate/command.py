@@ -55,6 +55,13 @@ def _own_options(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"random removals per layer, of the same size as heads: the noise floor (default: {RANDOM})",
     )
+    group.add_argument(
+        "--prune",
+        type=int,
+        default=0,
+        metavar="N",
+        help="then switch up to N heads off one after another: chosen on one half of the sample, measured on the other",
+    )
     group.add_argument("--tokens", type=int, metavar="N", help="cut texts to N tokens (default: as they were embedded)")
     add_centre(group)
     add_topic_model(command)
@@ -71,7 +78,7 @@ def _config(options: argparse.Namespace) -> AblateConfig:
         seed=options.analysis_seed,
         again=options.again,
         model=topic_model(options),
-        **given(options, documents="documents", how="how", random="random", tokens="tokens"),
+        **given(options, documents="documents", how="how", random="random", prune="prune", tokens="tokens"),
     )
 
 

@@ -36,6 +36,8 @@ class AblateConfig:
     """From 1; all if empty."""
     random: int = RANDOM
     """Random removals per layer, and as many of the size of a key/value group."""
+    prune: int = 0
+    """Heads that are switched off one after another, at most; 0: the step does not prune."""
     tokens: int | None = None
     """Texts are cut to so many; None: as they were embedded."""
     topics: str = AUTO
@@ -53,12 +55,16 @@ class AblateConfig:
             raise Mistake(f"--random {self.random} is too few for a noise floor: give at least {LEAST_RANDOM}.")
         if self.random > MOST_DRAWS:
             raise Mistake(f"--random {self.random} is too many: give at most {MOST_DRAWS:,}.")
+        if self.prune < 0:
+            raise Mistake(f"--prune {self.prune} is not a number of heads. Give 1 or more.")
+        if self.prune and self.how != "zero":
+            raise Mistake("--prune switches heads off by zeros. Leave out --how mean.")
         if self.tokens is not None and self.tokens < _LEAST_TOKENS:
             raise Mistake(f"--tokens {self.tokens} is too few. Give {_LEAST_TOKENS} or more.")
 
     def options(self, source: str | None) -> dict[str, object]:
         """What was asked for and whose labels there were, without the defaults; of a file of queries only its name."""
-        names = ("documents", "how", "layers", "random", "tokens", "centre", "seed")
+        names = ("documents", "how", "layers", "random", "prune", "tokens", "centre", "seed")
         asked = {name: getattr(self, name) for name in names}
         found = {name: value for name, value in asked.items() if value != getattr(AblateConfig, name)}
         if "layers" in found:
@@ -70,4 +76,5 @@ class AblateConfig:
     def inputs(self, made_from: Mapping[str, object], queries: object) -> str:
         """The fingerprint of all that decides the figures."""
         settings = [self.documents, self.how, list(self.layers), self.random, self.tokens, self.centre, self.seed]
+        settings += [self.prune] if self.prune else []
         return fingerprint({"algorithm": ALGORITHM, **made_from, "queries": queries, "settings": settings})

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from core.analysis.ablation_effects import AblationTask
+from core.analysis.ablation_effects import ANGLE, HEAD, AblationTask
 from core.errors import Mistake
 from core.model.embedder import Embedder
 from core.retrieval.queries import Query
@@ -22,6 +23,7 @@ from precompute.job.progress import Progress
 from precompute.job.step import Plan, Rows, StepResult, StepRun, run_step
 from precompute.job.work import Work
 from precompute.steps.ablate.config import AblateConfig
+from precompute.steps.ablate.pruning import prune_rows
 from precompute.steps.ablate.removals import Removal, SweptTexts, removals
 from precompute.steps.ablate.tables import layer_rows, with_noise
 from precompute.steps.analyse.step import made_from, source_of, topics_of
@@ -30,6 +32,10 @@ from precompute.steps.retrieve.step import queries_of
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+SWEPT = 0.6
+"""The share of the work that is the sweep, where heads are pruned after it."""
 
 
 def run(config: AblateConfig, progress: Progress | None = None, work: Work | None = None) -> StepResult:
@@ -66,9 +72,10 @@ def _sweep(
     # What comes after the head is computed for every removal, what comes before it once.
     depth = step.manifest.shape.layers
     costs = np.array([len(ablation.removals(layer)) * (depth - layer + 0.7) + layer for layer in layers])
-    ends = np.cumsum(costs) / costs.sum()
+    costs = costs / costs.sum() * (SWEPT if config.prune else 1.0)
+    ends = np.cumsum(costs)
     step.meter.restart()
-    for layer, end, cost in zip(layers, ends, costs / costs.sum(), strict=True):
+    for layer, end, cost in zip(layers, ends, costs, strict=True):
         first = float(end - cost)
 
         def on_done(share: float, first: float = first, cost: float = float(cost), layer: int = layer) -> None:
@@ -76,6 +83,8 @@ def _sweep(
 
         on_done(0.0)
         step.stage_tables(f"layer={layer}", partial(ablation.measure, layer, on_done))
+    if config.prune:
+        step.stage_tables("pruning", partial(ablation.prune, layers))
     step.join_tables(_joined)
     labelled = int((sample.labels >= 0).sum())
     return step.finish(
@@ -115,6 +124,22 @@ class _Ablation:
         seed = self._config.seed
         swept = self._texts.without(self._model, self.removals(layer), self._instead, seed, on_done)
         return layer_rows(self.task, self._plain, swept, self._sample.docs, self._topics, seed)
+
+    def prune(self, layers: Sequence[int]) -> dict[str, Rows]:
+        """Heads off one after another; only those of the layers that were swept can go."""
+        shape, folder = self._step.manifest.shape, self._step.staging
+        angle = np.full(shape.layers * shape.heads, np.inf)
+        for layer in layers:
+            for row in pq.read_table(folder / f"layer={layer}" / "ablation.parquet").to_pylist():
+                if (row["kind"], row["measure"]) == (HEAD, ANGLE):
+                    angle[(layer - 1) * shape.heads + row["head"] - 1] = row["change"]
+        most = min(self._config.prune, len(layers) * shape.heads - 1)
+
+        def progress(share: float, message: str) -> None:
+            self._step.meter.at(SWEPT + (1 - SWEPT) * share, message)
+
+        rows = prune_rows(self._model, self._docs, self._sample.labels, angle, most, progress, self._config.seed)
+        return {"ablation_pruning": rows}
 
     @cached_property
     def _model(self) -> Embedder:

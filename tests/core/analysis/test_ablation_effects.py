@@ -22,6 +22,7 @@ from core.analysis.ablation_effects import (
     false_alarms,
     verdicts,
 )
+from core.analysis.ablation_pruning import ORDERS
 from core.analysis.bootstrap import Interval
 from core.runs import vocabulary
 
@@ -37,6 +38,7 @@ def test_names_of_the_tables_are_those_of_the_measures() -> None:
     assert tuple(KINDS) == vocabulary.ABLATION_KINDS
     assert tuple(MEASURES) == vocabulary.ABLATION_MEASURES
     assert vocabulary.MOVED == MOVED
+    assert tuple(ORDERS) == vocabulary.ABLATION_ORDERS
 
 
 def test_topic_match_nearest_documents_and_angles_by_hand() -> None:
