@@ -38,9 +38,17 @@ def _pruning() -> Rows:
         value = -0.06 * size
         add(
             rows,
-            order="random", removed=size, off_layers=None, off_heads=None, enough=False,
-            value=0.7 + value, low=0.68 + value, high=0.72 + value,
-            lost=value, lost_low=value - 0.02, lost_high=value + 0.02,
+            order="random",
+            removed=size,
+            off_layers=None,
+            off_heads=None,
+            enough=False,
+            value=0.7 + value,
+            low=0.68 + value,
+            high=0.72 + value,
+            lost=value,
+            lost_low=value - 0.02,
+            lost_high=value + 0.02,
         )
     return rows
 
