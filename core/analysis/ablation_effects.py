@@ -12,7 +12,6 @@ from core.analysis.examples import LEAST_EXAMPLES, examples_of
 from core.analysis.null import ABOVE, BELOW, LEVEL, WITHIN, benjamini_hochberg
 from core.analysis.similarity import unit
 from core.analysis.topic_match import nearest_is_own
-from core.retrieval.metrics import METRICS, Relevance, measured
 
 HEAD, GROUP, LAYER = "head", "group", "layer"
 KINDS = {HEAD: "single head", GROUP: "key/value group", LAYER: "all heads of a layer"}
@@ -113,17 +112,24 @@ class AblationTask:
         cosines = directions @ directions.T
         np.fill_diagonal(cosines, -np.inf)
         values = np.full(self.docs, np.nan)
-        values[asking] = self._ndcg(cosines[asking], [np.flatnonzero(row) for row in same[asking]])
+        values[asking] = ndcg(cosines[asking], same[asking])
         return values
 
     def _queries(self, rows: np.ndarray) -> np.ndarray:
         asked = unit(rows[self.docs + self.topics :])
-        return self._ndcg(asked @ unit(rows[: self.docs]).T, self.relevant)
+        relevant = np.zeros((len(asked), self.docs), dtype=bool)
+        for query, docs in enumerate(self.relevant):
+            relevant[query, list(docs)] = True
+        return ndcg(asked @ unit(rows[: self.docs]).T, relevant)
 
-    def _ndcg(self, cosines: np.ndarray, relevant: Sequence[Sequence[int]] | list[np.ndarray]) -> np.ndarray:
-        ranked = np.argsort(-cosines, axis=1, kind="stable")[:, :PLACES]
-        answers = Relevance.of([[int(doc) for doc in docs] for docs in relevant], self.labels)
-        return np.asarray(measured(ranked, answers)[list(METRICS).index("ndcg"), :, -1])
+
+def ndcg(scores: np.ndarray, relevant: np.ndarray) -> np.ndarray:
+    """``[query]``: nDCG@10 of ``scores[query, doc]`` with ``relevant[query, doc]``, at least one each."""
+    ranked = np.argsort(-scores, axis=1, kind="stable")[:, :PLACES]
+    hits = np.take_along_axis(relevant, ranked, axis=1)
+    discounts = 1 / np.log2(np.arange(2, hits.shape[1] + 2))
+    best = (discounts * (np.arange(hits.shape[1]) < relevant.sum(axis=1, keepdims=True))).sum(axis=1)
+    return np.asarray((discounts * hits).sum(axis=1) / best)
 
 
 def angles(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
@@ -162,20 +168,25 @@ def least_spread(measure: str, documents: int) -> float:
 def against_noise(change: np.ndarray, layers: np.ndarray, noise: dict[int, np.ndarray], least: float) -> NoiseFloor:
     """``change[removal]`` at ``layers[removal]`` against ``noise[layer][draw]``.
 
-    By Student's t with the layer's mean and variance: a dozen draws alone give no p below 1/13, too coarse for a
-    correction over all heads. ``least`` is the smallest standard deviation that counts: one document's worth.
+    By Student's t with the layer's mean: a dozen draws alone give no p below 1/13, too coarse for a correction over all
+    heads. The standard deviation is the layer's own or that of all layers together, whichever is larger; ``least`` is
+    the smallest that counts.
     """
     from scipy.special import stdtr, stdtrit
 
-    mean, deviation, count, inside = (np.empty(len(change)) for _ in range(4))
+    squares = sum(float(((draws - draws.mean()) ** 2).sum()) for draws in noise.values())
+    freedom = sum(len(draws) - 1 for draws in noise.values())
+    together = np.sqrt(squares / freedom)
+    mean, deviation, df, inside = (np.empty(len(change)) for _ in range(4))
     for at, layer in enumerate(layers):
         draws = noise[int(layer)]
-        mean[at], count[at] = draws.mean(), len(draws)
-        deviation[at] = max(float(draws.std(ddof=1)), least) * np.sqrt(1 + 1 / len(draws))
+        own = float(draws.std(ddof=1))
+        mean[at], df[at] = draws.mean(), len(draws) - 1 if own > together else freedom
+        deviation[at] = max(own, together, least) * np.sqrt(1 + 1 / len(draws))
         inside[at] = draws.min() <= change[at] <= draws.max()
     z = np.divide(change - mean, deviation, out=np.zeros_like(mean), where=deviation > 0)
-    p = np.minimum(1.0, 2 * stdtr(count - 1, -np.abs(z)))
-    wide = stdtrit(count - 1, 0.975) * deviation
+    p = np.minimum(1.0, 2 * stdtr(df, -np.abs(z)))
+    wide = stdtrit(df, 0.975) * deviation
     adjusted = benjamini_hochberg(p)
     return NoiseFloor(mean, mean - wide, mean + wide, p, adjusted, (adjusted <= LEVEL) & (inside == 0))
 

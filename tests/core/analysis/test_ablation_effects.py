@@ -20,10 +20,12 @@ from core.analysis.ablation_effects import (
     against_noise,
     changes_of,
     false_alarms,
+    ndcg,
     verdicts,
 )
 from core.analysis.ablation_pruning import ORDERS
 from core.analysis.bootstrap import Interval
+from core.retrieval.metrics import METRICS, Relevance, measured
 from core.runs import vocabulary
 
 TURN = np.array([[0.0, -1.0], [1.0, 0.0]])
@@ -57,6 +59,14 @@ def test_topic_match_nearest_documents_and_angles_by_hand() -> None:
     assert EXAMPLES not in found  # no topic has five
 
 
+def test_ndcg_is_that_of_the_retrieval_study() -> None:
+    chance = np.random.default_rng(0)
+    scores, relevant = chance.normal(size=(30, 40)), chance.uniform(size=(30, 40)) < 0.3
+    answers = Relevance.of([np.flatnonzero(row).tolist() for row in relevant], np.zeros(40, dtype=int))
+    ranked = np.argsort(-scores, axis=1)[:, :10]
+    assert ndcg(scores, relevant) == pytest.approx(measured(ranked, answers)[list(METRICS).index("ndcg"), :, 9])
+
+
 def test_what_labels_and_queries_do_not_allow_is_not_measured() -> None:
     assert task([-1, -1], 0).measures == [ANGLE]
     assert task([0, 1], 2).measures == [NAMES, ANGLE]
@@ -87,10 +97,12 @@ def test_a_change_is_paired_by_document_and_leaves_out_those_without_a_figure() 
 def test_p_is_that_of_student_s_t_with_one_more_draw() -> None:
     draws = {1: np.array([-0.01, 0.0, 0.01, 0.02]), 2: np.array([0.1, 0.2, 0.3])}
     found = against_noise(np.array([-0.2, 0.2]), np.array([1, 2]), draws, 0.0)
-    z = (-0.2 - draws[1].mean()) / (draws[1].std(ddof=1) * np.sqrt(1 + 1 / 4))
-    assert found.p[0] == pytest.approx(2 * stats.t.cdf(z, 3))
+    together = np.sqrt((3 * draws[1].var(ddof=1) + 2 * draws[2].var(ddof=1)) / 5)
+    assert draws[1].std(ddof=1) < together < draws[2].std(ddof=1)
+    z = (-0.2 - draws[1].mean()) / (together * np.sqrt(1 + 1 / 4))
+    assert found.p[0] == pytest.approx(2 * stats.t.cdf(z, 5))
     assert found.p[1] == pytest.approx(1)
-    assert found.high[0] - found.mean[0] == pytest.approx(stats.t.ppf(0.975, 3) * draws[1].std(ddof=1) * np.sqrt(1.25))
+    assert found.high[1] - 0.2 == pytest.approx(stats.t.ppf(0.975, 2) * 0.1 * np.sqrt(4 / 3))
     assert found.adjusted[0] == pytest.approx(2 * found.p[0])
 
 
