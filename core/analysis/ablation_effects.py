@@ -67,7 +67,7 @@ class AblationTask:
         mean = docs.mean(axis=0) if self.centre else np.float32(0)
         return np.asarray(unit(docs - mean) @ unit(names - mean).T)
 
-    def neighbours(self, rows: np.ndarray, docs: Sequence[int]) -> np.ndarray:
+    def neighbours(self, rows: np.ndarray, docs: Sequence[int] | np.ndarray) -> np.ndarray:
         """``[doc, rank]``: the documents nearest to each of ``docs``."""
         directions = unit(rows[: self.docs])
         cosines = directions[list(docs)] @ directions.T

@@ -88,7 +88,7 @@ def cut_evenly(extractor: HeadExtractor, off: Sequence[tuple[int, int]]) -> Cut 
         return None
     small = copy.deepcopy(config)
     small.num_attention_heads, small.num_key_value_heads = sum(sizes), len(sizes)
-    model = type(extractor.model)(small).to(next(extractor.model.parameters()))  # type: ignore[call-overload]
+    model = type(extractor.model)(small).to(next(extractor.model.parameters()))
     state = extractor.model.state_dict()
     for layer, groups in kept.items():
         queries = [head - 1 for heads in groups for head in heads]

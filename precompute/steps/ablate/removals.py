@@ -36,7 +36,7 @@ class Removal:
 def removals(layer: int, shape: ModelShape, draws: int, seed: int) -> list[Removal]:
     """All of one layer, random ones last; their sizes are those of the heads (and groups) in turn."""
     groups = [tuple(group) for group in np.arange(shape.heads).reshape(shape.kv_heads, -1).tolist()]
-    units = {HEAD: [(head,) for head in range(shape.heads)]}
+    units: dict[str, list[tuple[int, ...]]] = {HEAD: [(head,) for head in range(shape.heads)]}
     if 1 < shape.kv_heads < shape.heads:
         units[GROUP] = groups
     found = [Removal(kind, layer, 1 + at, one) for kind, many in units.items() for at, one in enumerate(many)]
