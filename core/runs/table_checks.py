@@ -203,6 +203,19 @@ LAYOUTS: dict[str, Layout] = {
         exact=False,
         never_null=("heads", "slices", "spread", "spread_p", "flagged"),
     ),
+    "parts": Layout(
+        ("kind", "head"), lambda sizes: _parts(sizes), exact=False, never_null=("mean", "low", "high"), per="layer"
+    ),
+    "part_topics": Layout(
+        ("kind", "head", "topic"),
+        lambda sizes: _parts(sizes) * sizes.topics,
+        exact=False,
+        never_null=("mean", "gap"),
+        per="layer",
+    ),
+    "pair_parts": Layout(
+        ("kind", "head"), lambda sizes: _parts(sizes), exact=False, never_null=("mean", "low", "high"), per="layer"
+    ),
     "layer_topics": Layout(
         ("layer", "head", "topic"), lambda sizes: _cells(sizes) * sizes.topics, exact=False, never_null=("gap",)
     ),
@@ -216,7 +229,10 @@ LAYOUTS: dict[str, Layout] = {
 """The same names as core.runs.schema.ANALYSIS."""
 
 _FIRST_HEAD = dict.fromkeys(
-    ("null", "layer_null", "confusion", "redundancy", "importance", "head_weights", "attention", "attention_patterns"),
+    (
+        *("null", "layer_null", "confusion", "redundancy", "importance", "head_weights", "attention"),
+        *("attention_patterns", "parts", "part_topics", "pair_parts"),
+    ),
     1,
 ) | {"ablation_moved": 1}
 """The least ``head``, where it is not 0, the full embedding or all heads together."""
@@ -251,6 +267,7 @@ _OWN_TEXTS: dict[str, dict[str, tuple[object, ...]]] = {
     },
     "ablation_pruning": {"order": known.ABLATION_ORDERS},
     "ablation_noise": {"kind": known.ABLATION_KINDS, "measure": known.ABLATION_MEASURES},
+    **{name: {"kind": known.PART_KINDS} for name in ("parts", "part_topics", "pair_parts")},
 }
 """By table: the values that a column of it may have."""
 
@@ -262,6 +279,11 @@ def _are_documents(values: pa.ChunkedArray, sizes: Sizes) -> bool:
 def _cells(sizes: Sizes) -> int:
     """Of a stage's grid of layers and heads, the full embedding included."""
     return sizes.layers * (1 + sizes.heads)
+
+
+def _parts(sizes: Sizes) -> int:
+    """Rows per layer: its heads, their sum, block and biases; at most six more belong to no layer."""
+    return sizes.heads + 3 + 6
 
 
 def check_rows(name: str, table: pa.Table, sizes: Sizes, remedy: str) -> None:

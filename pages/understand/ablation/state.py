@@ -94,7 +94,7 @@ def slices(state: RunState, measure: str) -> dict[Place, Row]:
     if measure not in ("names", "examples") or 1 not in manifest.stages:
         measure = "names"
     if manifest.is_done("layers") and run.has(run.analysis_path("layer_null")):
-        rows = _layer_null(run, version_of(manifest, LAYERS)).to_pylist()
+        rows = _layer_table(run, version_of(manifest, LAYERS), "layer_null").to_pylist()
         found = [row for row in rows if (row["stage"], row["measure"]) == (1, measure)]
         return {(row["layer"], row["head"]): row for row in found}
     if manifest.is_done("analyse") and run.has(run.analysis_path("null")):
@@ -105,8 +105,13 @@ def slices(state: RunState, measure: str) -> dict[Place, Row]:
 
 
 def shares(state: RunState) -> dict[Place, float]:
-    """Each head's direct share of the embedding (DESIGN §9), where the run has it; no step stores it yet."""
-    return {}
+    """Each head's direct share of the embedding (docs/shares.md), where the step ``layers`` has measured it."""
+    manifest, run = state.manifest, state.run
+    assert manifest is not None
+    if not manifest.is_done("layers") or not run.has(run.analysis_path("parts")):
+        return {}
+    rows = _layer_table(run, version_of(manifest, LAYERS), "parts").to_pylist()
+    return {(row["layer"], row["head"]): float(row["mean"]) for row in rows if row["kind"] == HEAD}
 
 
 @st.cache_resource(max_entries=16, show_spinner="Reading the figures …")
@@ -118,5 +123,5 @@ def _rows(run: Run, version: str, table: str) -> list[Row]:
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the figures …")
 @one_version(*LAYERS)
-def _layer_null(run: Run, version: str) -> pa.Table:
-    return read_analysis(run, "layer_null")
+def _layer_table(run: Run, version: str, name: str) -> pa.Table:
+    return read_analysis(run, name)
