@@ -389,12 +389,6 @@ class Embedder:
             if some:
                 yield from self._sweep_batch(some, ids, changes, [index for index in left if index not in done])
 
-    def _too_long(self, tokens: int) -> Mistake:
-        return Mistake(
-            f"A document of {tokens} tokens does not fit into the memory of {self._device}. "
-            "Give a smaller --max-tokens, or --device cpu."
-        )
-
     @property
     def extractor(self) -> HeadExtractor:
         """The loaded model with its family and shape: for code that edits its weights."""
