@@ -359,17 +359,50 @@ class Embedder:
             groups = batches([len(row) for row in ids], self._budget)
             return mean_outputs(self._extract, (self._padded(ids, batch) for batch in groups))
 
-    def sweep(self, texts: Sequence[str], changes: Sequence[Change]) -> Iterator[tuple[list[int], Swept]]:
+    def sweep(
+        self, texts: Sequence[str], changes: Sequence[Change], *, query: bool = False
+    ) -> Iterator[tuple[list[int], Swept]]:
         """Stage 3 under each of ``changes``, as it is computed: indices of texts, and the change's effect on them."""
-        ids = self._tokens.encode(texts, self.info.prompt).ids
-        for batch in batches([len(row) for row in ids], self._budget):
-            steps = sweep(self._extract, *self._padded(ids, batch), changes, self._budget)
-            while True:
+        ids = self._tokens.encode(texts, self.info.query_prompt if query else self.info.prompt).ids
+        for batch in batches([len(row) for row in ids], lambda: self._budget):
+            yield from self._sweep_batch(batch, ids, changes, list(range(len(changes))))
+
+    def _sweep_batch(
+        self, batch: list[int], ids: list[list[int]], changes: Sequence[Change], left: list[int]
+    ) -> Iterator[tuple[list[int], Swept]]:
+        """One batch under ``changes[left]``; where memory does not suffice, fewer at once, and later no more."""
+        import torch
+
+        padded = self._padded(ids, batch)
+        steps = sweep(self._extract, *padded, [changes[index] for index in left], self._budget)
+        done: set[int] = set()
+        while True:
+            try:
                 with self._turn:
                     swept = next(steps, None)
-                if swept is None:
-                    break
-                yield batch, swept
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                if len(batch) == 1 and self._budget < 2 * padded[0].numel():
+                    raise self._too_long(len(ids[batch[0]])) from error
+                break
+            if swept is None:
+                return
+            done.add(left[swept.change])
+            yield batch, replace(swept, change=left[swept.change])
+        if self._device.type == "cuda":
+            torch.cuda.empty_cache()
+        # A batch alone may fit where several changes of it side by side did not.
+        self._budget = max(1, min(self._budget, 2 * padded[0].numel()) // 2)
+        half = len(batch) // 2
+        for some in (batch[:half], batch[half:]):
+            if some:
+                yield from self._sweep_batch(some, ids, changes, [index for index in left if index not in done])
+
+    @property
+    def extractor(self) -> HeadExtractor:
+        """The loaded model with its family and shape: for code that edits its weights."""
+        return self._extract
 
     @property
     def tokens(self) -> Tokens:

@@ -52,6 +52,11 @@ class Tokens:
             raise Mistake(f"--max-tokens {max_tokens} leaves no room for text. Give a larger number.")
 
     @property
+    def pad_token(self) -> str:
+        """The same as text."""
+        return str(self._tokenizer.convert_ids_to_tokens(self.pad))
+
+    @property
     def pad(self) -> int:
         """Any id will do, for padding is masked; RoBERTa counts positions by its own one, so that comes first."""
         for token in (self._tokenizer.pad_token_id, self._tokenizer.eos_token_id):

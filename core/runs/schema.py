@@ -516,6 +516,55 @@ ANALYSIS: dict[str, pa.Schema] = {
             pa.field("because", pa.string(), nullable=False),
         ]
     ),
+    # Every head of the layers that were swept, key/value groups (``head`` is their number) and whole layers (head 0): a
+    # measure without it, the change against the unchanged model, and that of as large removals in random directions.
+    "ablation": pa.schema(
+        [
+            _LAYER,
+            pa.field("kind", pa.string(), nullable=False),
+            _HEAD,
+            pa.field("measure", pa.string(), nullable=False),
+            pa.field("documents", pa.int32(), nullable=False),
+            *_figures("plain", "value", "change", "low", "high"),
+            *_figures("noise", "noise_low", "noise_high", "p", "p_adjusted"),
+            pa.field("verdict", pa.string()),
+        ]
+    ),
+    "ablation_noise": pa.schema(
+        [
+            _LAYER,
+            pa.field("kind", pa.string(), nullable=False),
+            pa.field("draw", pa.int32(), nullable=False),
+            pa.field("measure", pa.string(), nullable=False),
+            *_figures("change"),
+        ]
+    ),
+    # More and more heads off, measured on the half of the sample on which they were not chosen; which heads are off is
+    # there for the greedy order. No rows where the step was not asked to prune.
+    "ablation_pruning": pa.schema(
+        [
+            pa.field("order", pa.string(), nullable=False),
+            pa.field("removed", pa.int32(), nullable=False),
+            pa.field("off_layers", pa.list_(pa.field("element", pa.int16()))),
+            pa.field("off_heads", pa.list_(pa.field("element", pa.int16()))),
+            pa.field("enough", pa.bool_(), nullable=False),
+            *_figures("value", "low", "high", "lost", "lost_low", "lost_high"),
+        ]
+    ),
+    # The documents that move most without a head, in degrees, with their nearest ones and topics before and after.
+    "ablation_moved": pa.schema(
+        [
+            _LAYER,
+            _HEAD,
+            pa.field("place", pa.int8(), nullable=False),
+            pa.field("doc", pa.int32(), nullable=False),
+            *_figures("angle"),
+            pa.field("before", pa.list_(pa.field("element", pa.int32())), nullable=False),
+            pa.field("after", pa.list_(pa.field("element", pa.int32())), nullable=False),
+            pa.field("topic_before", pa.string()),
+            pa.field("topic_after", pa.string()),
+        ]
+    ),
     # The average pattern: ``share`` of a head's attention at each distance, the first token's left out.
     "attention_patterns": pa.schema(
         [

@@ -57,6 +57,15 @@ SIDES = ("most", "least")
 TO_READ = 5
 """Documents of each side."""
 
+ABLATION_KINDS = ("head", "group", "layer")
+ABLATION_MEASURES = ("names", "examples", "same topic", "queries", "angle")
+ABLATION_ORDERS = ("greedy", "angle", "random")
+"""In which heads are switched off one after another."""
+MOST_DRAWS = 1_000
+"""Random removals per layer."""
+MOVED = 10
+"""Documents that are listed for each head that is switched off."""
+
 TASKS = ("queries", "same topic", "topic match")
 WAYS = ("full", "mean", "max", "weighted", "voting", "decay", "distance", "split", "fusion")
 CHANCE = "chance"

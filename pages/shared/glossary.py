@@ -65,6 +65,12 @@ TERMS: dict[str, str] = {
     "or a text's first token.",
     "entropy": "How evenly a head divides its attention, as a share of what is possible: 0 all on one token, 1 all "
     "alike. In whatever order, it is the same.",
+    "ablation": "A head's output is replaced inside the model, before anything later reads it, and the texts, topic "
+    "names and queries are embedded again.",
+    "random removals": "The noise floor: as much as a head's output is removed from the same layer in a random "
+    "direction, several times. A head matters where its removal changes more.",
+    "beyond the noise": "Outside all random removals at its layer, p at most 5 % after Benjamini–Hochberg over all "
+    "heads, and a 95 % interval on the same side.",
     "share": "What a head, a feed-forward block, the embeddings or biases add to the model's embedding, exactly: with "
     "the norms' statistics of the text taken as given, the embedding is the sum of these.",
     "why similar": "The embedding is a sum over heads, feed-forward blocks, embeddings and biases, and so is the "

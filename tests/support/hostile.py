@@ -84,6 +84,7 @@ def write_hostile(cache: Path, name: str = "hostile") -> Run:
     layers.run(layers.LayersConfig(cache, name, model=PlantedLayers(_layers)))
     retrieve.run(retrieve.RetrieveConfig(cache, name, limit=12))
     _attention(run)
+    _ablation(run)
     _answers(run, labels, names)
     return run
 
@@ -144,3 +145,10 @@ def _attention(run: Run) -> None:
     _experiments(run, rows)
     step = Step("attention", "done", "2026-01-01", "2026-01-01", counts={"documents": 4, "tokens": 48, "sentences": 9})
     run.write_manifest(run.manifest().with_step("attention", step))
+
+
+def _ablation(run: Run) -> None:
+    """What switching heads off does, planted; nearest topics are hostile names."""
+    from tests.support.planted_ablation import planted_ablation
+
+    planted_ablation(run, loses=(1, 1), gains=(1, 2))
