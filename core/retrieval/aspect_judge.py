@@ -15,8 +15,17 @@ from core.analysis.bootstrap import Interval, ratios
 from core.analysis.leace import fit_eraser
 from core.analysis.null import random_orders
 from core.analysis.similarity import unit
-from core.retrieval.aspect_switch import FOLLOW, IGNORE, check_positions, first_others, learn_weights, same_value_share
+from core.retrieval.aspect_switch import (
+    FOLLOW,
+    IGNORE,
+    NEUTRAL,
+    check_positions,
+    first_others,
+    learn_weights,
+    same_value_share,
+)
 from core.retrieval.pruning import halves
+from core.runs.tables import Row
 
 SLICINGS, DRAWS = 5, 10
 """Random slicings, and draws of random dimensions, that are averaged."""
@@ -48,12 +57,27 @@ class Switched:
     def ways(self) -> list[str]:
         return list(self.shares)
 
-    def share(self, way: str, aspect: str) -> Interval:
-        return _mean(self.shares[way][aspect])
-
     def difference(self, aspect: str, way: str = SWITCHED, against: str = OWN) -> Interval:
         """Paired by document."""
-        return _mean(self.shares[way][aspect] - self.shares[against][aspect])
+        found = _means([self.shares[way][aspect] - self.shares[against][aspect]])
+        return Interval(found.value[0], found.low[0], found.high[0])
+
+    def rows(self) -> list[Row]:
+        """For every aspect and way the share with its interval, and ``gained`` over the model's own, paired."""
+        pairs = [(aspect, way) for aspect in self.chance for way in self.shares]
+        values = [self.shares[way][aspect] for aspect, way in pairs]
+        before = [self.shares[OWN][aspect] for aspect, _ in pairs]
+        of, gained = _means(values), _means([one - other for one, other in zip(values, before, strict=True)])
+        return [
+            {"aspect": aspect, "position": self.positions.get(aspect, NEUTRAL), "way": way}
+            | {name: float(getattr(of, name)[at]) for name in ("value", "low", "high")}
+            | {f"gained{end}": float(getattr(gained, name)[at]) for end, name in _ENDS.items()}
+            | {"chance": self.chance[aspect], "documents": int((~np.isnan(values[at])).sum())}
+            for at, (aspect, way) in enumerate(pairs)
+        ]
+
+
+_ENDS = {"": "value", "_low": "low", "_high": "high"}
 
 
 def judge_switch(
@@ -150,10 +174,11 @@ def _weighted(weights: np.ndarray, cosines: np.ndarray) -> np.ndarray:
     return np.asarray(np.tensordot(weights.astype(np.float32), cosines, 1))
 
 
-def _mean(values: np.ndarray) -> Interval:
-    known = ~np.isnan(values)[:, None]
-    found = ratios(np.where(known, values[:, None], 0), known.astype(np.float32))
-    return Interval(found.value[0], found.low[0], found.high[0])
+def _means(columns: list[np.ndarray]) -> Interval:
+    """Over the documents that have a value, a column each."""
+    values = np.stack(columns, axis=1)
+    known = ~np.isnan(values)
+    return ratios(np.where(known, values, 0), known.astype(np.float32))
 
 
 def _known_mean(values: np.ndarray) -> float:

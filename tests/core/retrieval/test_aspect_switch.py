@@ -17,6 +17,7 @@ from core.retrieval.aspect_judge import (
     judge_switch,
 )
 from core.retrieval.aspect_switch import FOLLOW, IGNORE, NEUTRAL, first_others, learn_weights, same_value_share
+from core.retrieval.findings import switch_sentences
 
 HEADS, DIM = 5, 8
 GENRE, TOPIC = 0, 1
@@ -75,10 +76,36 @@ def test_held_out_documents_gain_what_is_followed_and_lose_what_is_ignored() -> 
     assert found.difference("genre").low > 0.1
     assert found.difference("topic").high < -0.1
     assert found.difference("genre", against=SLICES).low > 0.1
-    assert float(found.share(SWITCHED, "topic").value) < found.chance["topic"] + 0.05
+    assert float(np.mean(found.shares[SWITCHED]["topic"])) < found.chance["topic"] + 0.05
     assert found.difference("topic", ERASED).high < 0  # the rival erases as well
     # 60 documents per genre and 40 per topic in 240: of the 119 others of a half, about 29 and 19 are alike.
     assert found.chance == pytest.approx({"genre": 29.5 / 119.5, "topic": 19.5 / 119.5}, abs=0.01)
+
+
+def test_rows_have_every_aspect_and_way_with_what_is_gained() -> None:
+    found = switched({"genre": FOLLOW, "topic": IGNORE})
+    rows = found.rows()
+    assert [(row["aspect"], row["way"]) for row in rows] == [(name, way) for name in ("genre", "topic") for way in WAYS]
+    row = next(row for row in rows if (row["aspect"], row["way"]) == ("genre", SWITCHED))
+    gained = found.difference("genre")
+    assert (row["position"], row["documents"]) == (FOLLOW, 240)
+    assert row["value"] == pytest.approx(found.shares[SWITCHED]["genre"].mean(), abs=1e-6)
+    assert row["low"] < row["value"] < row["high"]
+    assert [row["gained"], row["gained_low"]] == pytest.approx([gained.value, gained.low], abs=0.01)
+
+
+def test_sentences_claim_only_what_the_intervals_show() -> None:
+    first, second, rivals = switch_sentences(switched({"genre": FOLLOW, "topic": IGNORE}))
+    assert first.startswith("Follow genre: the share of documents of the same genre among the first 10 rises from 0.")
+    assert second.startswith("Ignore topic: the share of documents of the same topic among the first 10 falls from 0.")
+    assert "more than for random slices" in rivals
+    assert "LEACE" in rivals
+    chance = np.random.default_rng(0)
+    labels = {"genre": chance.integers(3, size=120)}
+    noise = chance.standard_normal((120, HEADS, DIM))
+    said = switch_sentences(judge_switch(noise, noise.reshape(120, -1), labels, {"genre": FOLLOW}))
+    assert "does not change measurably" in said[0]
+    assert "no more than for random slices" in said[1]
 
 
 def test_shuffled_labels_gain_nothing() -> None:
