@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from core.cache_address import default_cache
+from core.remote.mirror import default_cache
 from core.retrieval.aspect_judge import OWN, SWITCHED, judge_switch
 from core.retrieval.aspect_switch import FOLLOW, IGNORE, NEUTRAL
 from core.retrieval.findings import switch_sentences

@@ -210,7 +210,7 @@ def _signed(value: float, sign: str = "-") -> str:
 def switch_sentences(switched: Switched) -> list[str]:
     """What switching did to each aspect that is followed or ignored, then whether it is the heads, and the eraser."""
     found = {(row["aspect"], row["way"]): row for row in switched.rows()}
-    sentences, about_heads, erased = [], [], []
+    sentences, beyond, within, erased = [], [], [], []
     for aspect, position in switched.positions.items():
         before, after = found[aspect, OWN], found[aspect, SWITCHED]
         change = _change(after["gained_low"], after["gained_high"])
@@ -221,11 +221,16 @@ def switch_sentences(switched: Switched) -> list[str]:
         )
         ahead = switched.difference(aspect, against=SLICES)
         wanted = ahead.low > 0 if position == FOLLOW else ahead.high < 0
-        about_heads.append(f"{aspect} {'more' if wanted else 'no more'} than for random slices")
+        (beyond if wanted else within).append(aspect)
         if ERASED in switched.ways:
             erased.append(f"{aspect} {found[aspect, ERASED]['value']:.3f}")
-    last = f"With heads it changes {' and '.join(about_heads)} whose weights are learned in the same way."
-    return [*sentences, last + (f" LEACE reaches: {', '.join(erased)}." if erased else "")]
+    slices = "random slices with weights learned in the same way"
+    last = [f"Heads beat {slices} for {' and '.join(beyond)}."] if beyond else []
+    if within:
+        last.append(f"{slices.capitalize()} do as well for {' and '.join(within)}: that is no finding about heads.")
+    if erased:
+        last.append(f"LEACE, fitted to the same documents, reaches {', '.join(erased)}.")
+    return [*sentences, " ".join(last)]
 
 
 def _change(low: float, high: float) -> str:
