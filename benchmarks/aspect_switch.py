@@ -38,6 +38,7 @@ def main() -> None:
     parser.add_argument("--follow", action="append", default=[])
     parser.add_argument("--ignore", action="append", default=[])
     parser.add_argument("--splits", type=int, default=10)
+    parser.add_argument("--shuffles", type=int, default=40)
     options = parser.parse_args()
     run = open_run(options.cache, options.run)
     positions = dict.fromkeys(options.follow, FOLLOW) | dict.fromkeys(options.ignore, IGNORE)
@@ -59,31 +60,31 @@ def main() -> None:
         print(f"{way:18}" + "".join(f"{_cell(row):>34}" for row in cells))
     print(f"{'chance':18}" + "".join(f"{f'{found.chance[name]:.3f}':>34}" for name in labels))
     print("\n".join(switch_sentences(found)))
-    print(f"Over {options.splits} splits, gained over the model's own embedding:")
-    _over_splits("labels as they are", vectors, own, labels, positions, options.splits)
+    print("Over splits, gained over the model's own embedding:")
+    splits = [labels] * options.splits
+    _over_splits("labels as they are", vectors, own, splits, positions)
     chance = np.random.default_rng(1)
-    shuffled = {name: chance.permutation(codes) for name, codes in labels.items()}
-    _over_splits("shuffled labels", vectors, own, shuffled, positions, options.splits)
+    shuffled = [{name: chance.permutation(codes) for name, codes in labels.items()} for _ in range(options.shuffles)]
+    _over_splits("shuffled labels", vectors, own, shuffled, positions)
 
 
 def _over_splits(
     what: str,
     vectors: np.ndarray,
     own: np.ndarray,
-    labels: dict[str, np.ndarray],
+    splits: list[dict[str, np.ndarray]],
     positions: dict[str, str],
-    splits: int,
 ) -> None:
-    found = [judge_switch(vectors, own, labels, positions, seed) for seed in range(splits)]
+    """Each of ``splits`` has the labels of one."""
+    found = [judge_switch(vectors, own, labels, positions, seed) for seed, labels in enumerate(splits)]
     for name, position in positions.items():
         gained = [each.difference(name) for each in found]
-        shares = [float(np.nanmean(each.shares[way][name])) for way in (OWN, SWITCHED) for each in found]
-        before, after = np.mean(shares[:splits]), np.mean(shares[splits:])
-        beyond = sum(bool(each.low > 0 or each.high < 0) for each in gained)
+        before, after = (np.mean([np.nanmean(each.shares[way][name]) for each in found]) for way in (OWN, SWITCHED))
+        above, below = sum(bool(each.low > 0) for each in gained), sum(bool(each.high < 0) for each in gained)
         mean = np.mean([each.value for each in gained])
         print(
-            f"  {what}, {position} {name}: {before:.3f} to {after:.3f}, {mean:+.3f} on average, interval excludes 0 "
-            f"in {beyond} of {splits}"
+            f"  {what}, {position} {name}: {before:.3f} to {after:.3f}, {mean:+.3f} on average; of {len(splits)} "
+            f"intervals {above} lie above 0, {below} below"
         )
 
 

@@ -18,7 +18,7 @@ from core.runs.manifest import Manifest
 from core.runs.parts import digest_of, read_part
 from core.runs.run import Run
 from core.runs.schema import FAILED, check_schema, documents_schema, heads_schema, read_schema
-from core.runs.verify_results import check_labels, check_results
+from core.runs.verify_results import check_aspects, check_labels, check_results
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,7 @@ def _checks(
                 yield path, _part_problem(run, manifest, stage, number, docs, digest)
     yield from _failed(run, manifest)
     yield from check_labels(run, manifest)
+    yield from check_aspects(run, manifest)
     yield from check_results(run, manifest)
     yield from ((None, f"{problem}. Rebuild it with '{run.rebuild}'.") for problem in run.backend.problems(run.folder))
     yield from check_checksums(run, manifest)

@@ -142,7 +142,7 @@ def _table(figures: SwitchFigures) -> str:
         label = f"<strong>{label}</strong>" if way == SWITCHED else label
         lines.append((label, [_cell(found[aspect, way]) for aspect in aspects]))
     lines.append(("chance", [f"{figures.switched.chance[aspect]:.3f}" for aspect in aspects]))
-    return figure_table(names, -1, lines)
+    return f'<div style="overflow-x: auto">{figure_table(names, -1, lines)}</div>'
 
 
 _LABELS = {OWN: "model's own embedding", SWITCHED: "learned head weights", "equal weights": "equal head weights"}
