@@ -207,8 +207,8 @@ def test_the_command_line_labels_an_aspect(run: Run, command: Callable[..., Outc
     arguments = ["label", "run", "--cache", run.cache, "--aspect", "language"]
     first, second, third = command(*arguments), command(*arguments), command(*arguments[:-1], "mood")
     assert (first.status, second.status, third.status) == (0, 0, 2)
-    assert "40 of 40 documents have a value of language by detected" in first.out
-    assert "Nothing to do" in second.out
+    assert "40 of 40 documents have a value of language by detected" in first.err
+    assert "Nothing to do" in second.err
     assert "Say where the labels of 'mood' come from" in third.err
 
 
