@@ -54,6 +54,14 @@ TERMS: dict[str, str] = {
     "or a text's first token.",
     "entropy": "How evenly a head divides its attention, as a share of what is possible: 0 all on one token, 1 all "
     "alike. In whatever order, it is the same.",
+    "share": "What a head, a feed-forward block, the embeddings or biases add to the model's embedding, exactly: with "
+    "the norms' statistics of the text taken as given, the embedding is the sum of these.",
+    "why similar": "The embedding is a sum over heads, feed-forward blocks, embeddings and biases, and so is the "
+    "cosine of two embeddings. What two terms have in common is split evenly between them.",
+    "random pairs": "The baseline: the same sum, averaged over random pairs of documents. What it has too is common to "
+    "all pairs, and not a reason why these two are similar.",
+    "why words": "A head adds up what it reads from the words of a text, so its part of the cosine is a sum over "
+    "words, exactly.",
     "role": "What a head does, by written rules on its figures; heads for which none holds have no role.",
 }
 
