@@ -6,8 +6,12 @@ that show aspects read it.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
+from functools import cache
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,7 +19,7 @@ from core.analysis.agreement import all_compared
 from core.analysis.aspect_values import choose_values
 from core.analysis.topics import AUTO
 from core.errors import Mistake, listed
-from core.runs.aspects import DETECTED, LANGUAGE, aspect_labels, aspect_path, is_aspect_name
+from core.runs.aspects import DETECTED, LANGUAGE, LEAST_DOCUMENTS, aspect_labels, aspect_path, is_aspect_name
 from core.runs.aspects import SOURCES as WORDS
 from core.runs.checksums import checksums
 from core.runs.labels import COLUMN, ZERO_SHOT
@@ -36,6 +40,8 @@ ALGORITHM = 1
 _LETTERS = 2_000
 """Of a document's text: more of it changes no language."""
 _FEWEST_LETTERS = 20
+_TRIED, _RARE = 200, 0.05
+"""Documents in which languages are looked for first, and the share that a second one must have of them."""
 
 
 def label_aspect(config: LabelConfig, progress: Progress, work: Work | None = None) -> LabelResult:
@@ -57,16 +63,7 @@ def label_aspect(config: LabelConfig, progress: Progress, work: Work | None = No
             raise Mistake(f"'{DETECTED}' finds languages only. Use --aspect {LANGUAGE}, or other --labels.")
         values = choose_values(config.aspect, config.topics) if _has_list(config, source) else {}
         job = LabelJob(target, config, manifest, tuple(values), Meter("label", progress), tuple(values.values()))
-        inputs = fingerprint(
-            {
-                "algorithm": ALGORITHM,
-                "embed": manifest.steps["embed"].fingerprint,
-                "aspect": config.aspect,
-                "source": name,
-                "topics": list(job.topics),
-                **source.inputs(job),
-            }
-        )
+        inputs = _inputs(job, name)
         path, active = aspect_path(target, config.aspect, name), manifest.steps["label"].options.get("aspects", {})
         anew = config.again or config.dry_run
         if target.has(path) and digest_of(target.inside(path)) == inputs and not anew:
@@ -85,6 +82,19 @@ def label_aspect(config: LabelConfig, progress: Progress, work: Work | None = No
         if made is None:
             return LabelResult(manifest, skipped=True)
         return _stored(replace(job, run=work.begin("label")), name, inputs, made)
+
+
+def _inputs(job: LabelJob, name: str) -> str:
+    return fingerprint(
+        {
+            "algorithm": ALGORITHM,
+            "embed": job.manifest.steps["embed"].fingerprint,
+            "aspect": job.config.aspect,
+            "source": name,
+            "topics": list(job.topics),
+            **ASPECT_SOURCES[name].inputs(job),
+        }
+    )
 
 
 def _default(config: LabelConfig, manifest: Manifest) -> str:
@@ -155,18 +165,43 @@ def _column(job: LabelJob) -> SourceLabels:
     return SourceLabels(table)
 
 
-def _detected(job: LabelJob) -> SourceLabels:
-    """The language of each text by py3langid, whose model comes with it; the score is its probability."""
+def with_languages(job: LabelJob, result: LabelResult) -> LabelResult:
+    """A run that is labelled for the first time gets its languages too, if a sample of it has several."""
+    if job.documents < 2 * LEAST_DOCUMENTS:
+        return result
+    docs = np.unique(np.linspace(0, job.documents - 1, _TRIED).astype(int))
+    found = [_language(text)[0] for text in job.run.document_lookup().rows(docs, ["text"])["text"].to_pylist()]
+    counts = Counter(found)
+    del counts[None]
+    if len(counts) < 2 or counts.most_common(2)[1][1] < _RARE * len(docs):
+        return result
+    job = replace(job, config=replace(job.config, aspect=LANGUAGE, labels=DETECTED), topics=())
+    stored = _stored(job, DETECTED, _inputs(job, DETECTED), _detected(job))
+    return replace(stored, notes=(*result.notes, *stored.notes))
+
+
+@cache
+def _identifier() -> Any:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    identifier = LanguageIdentifier.from_pickled_model(MODEL_FILE, norm_probs=True)
+    return LanguageIdentifier.from_pickled_model(MODEL_FILE, norm_probs=True)
+
+
+def _language(text: str) -> tuple[str | None, float | None]:
+    if sum(map(str.isalpha, text[:_LETTERS])) < _FEWEST_LETTERS:
+        return None, None
+    language, score = _identifier().classify(text[:_LETTERS])
+    return str(language), float(score)
+
+
+def _detected(job: LabelJob) -> SourceLabels:
+    """The language of each text by py3langid, whose model comes with it; the score is its probability."""
     languages: list[str | None] = []
     scores: list[float | None] = []
     for doc, text in enumerate(texts(job.run)):
-        enough = sum(map(str.isalpha, text[:_LETTERS])) >= _FEWEST_LETTERS
-        language, score = identifier.classify(text[:_LETTERS]) if enough else (None, None)
+        language, score = _language(text)
         languages.append(language)
-        scores.append(None if score is None else float(score))
+        scores.append(score)
         if doc % 100 == 0:
             job.meter.at(doc / job.documents, f"{doc:,} of {job.documents:,} documents")
     reasons = [None if language else "too little text to detect a language" for language in languages]

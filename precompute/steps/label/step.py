@@ -25,7 +25,7 @@ from precompute.job.fingerprint import fingerprint
 from precompute.job.progress import Meter, Progress, Quiet
 from precompute.job.step import StepRecord, embedded, outdated, refuse_missing, up_to_date
 from precompute.job.work import Work, working_on
-from precompute.steps.label.aspect import label_aspect
+from precompute.steps.label.aspect import label_aspect, with_languages
 from precompute.steps.label.config import LabelConfig, LabelJob, SourceLabels
 from precompute.steps.label.config import LabelResult as LabelResult
 from precompute.steps.label.sources import SOURCES, LabelSource, own_labels
@@ -73,7 +73,9 @@ def run(config: LabelConfig, progress: Progress | None = None, work: Work | None
             if made is None:
                 return LabelResult(manifest, skipped=True)
             _refuse_no_topic(job, name, made)
-            return _activate(replace(job, run=work.begin("label", *made_from_labels())), name, inputs, made)
+            job = replace(job, run=work.begin("label", *made_from_labels()))
+            result = _activate(job, name, inputs, made)
+            return result if "label" in manifest.steps else with_languages(job, result)
         finally:
             progress.close()
 

@@ -71,9 +71,7 @@ def write_file(path: Path, header: str, value: Any) -> Path:
 
 def test_languages_are_detected_offline_and_become_an_aspect(run: Run) -> None:
     before = run.documents_path.read_bytes()
-    assert aspect_named(aspects_of(run), "language") is None
-    result = labelled(run, "language")
-    assert not result.skipped
+    assert not labelled(run, "language", again=True).skipped
     assert values_of(run, "language", "detected") == ["fi", "en"] * 20
     found = aspect_named(aspects_of(run), "language")
     assert found is not None
@@ -83,13 +81,21 @@ def test_languages_are_detected_offline_and_become_an_aspect(run: Run) -> None:
     assert verify(run, part_digest).problems == ()
 
 
+def test_a_new_run_in_several_languages_has_them_at_once(run: Run) -> None:
+    assert run.manifest().steps["label"].options["aspects"] == {"language": "detected"}
+    assert run.manifest().steps["label"].state == "done"
+    assert labelled(run, "language").skipped
+    assert verify(run, part_digest).problems == ()
+
+
 def test_one_language_is_no_aspect(tmp_path: Path) -> None:
     made = write_run(
-        tmp_path, "one", SHAPE, lambda stage, first, count: np.ones((count, 32)), [None] * 12, texts=[TEXTS[1]] * 12
+        tmp_path, "one", SHAPE, lambda stage, first, count: np.ones((count, 32)), [None] * 24, texts=[TEXTS[1]] * 24
     )
     label.run(LabelConfig(tmp_path, "one"))
+    assert "aspects" not in made.manifest().steps["label"].options
     labelled(made, "language")
-    assert values_of(made, "language", "detected") == ["en"] * 12
+    assert values_of(made, "language", "detected") == ["en"] * 24
     assert aspect_named(aspects_of(made), "language") is None
 
 
@@ -97,7 +103,7 @@ def test_two_sources_are_stored_compared_and_the_last_is_active(run: Run, tmp_pa
     labelled(run, "genre", "column")
     other = write_file(tmp_path / "genres.csv", "id,genre", lambda doc: GENRES[doc // 20] if doc else "report")
     result = labelled(run, "genre", "file", file=other)
-    assert stored_aspects(run) == {"genre": ("column", "file")}
+    assert stored_aspects(run)["genre"] == ("column", "file")
     assert [each.source for each in aspect_labels(run, "genre")] == ["column", "file"]
     assert result.notes[1].startswith("column and file agree on 97.5% of 40 documents")
     found = aspect_named(aspects_of(run), "genre")
@@ -111,7 +117,6 @@ def test_two_sources_are_stored_compared_and_the_last_is_active(run: Run, tmp_pa
 
 
 def test_topics_labelled_later_leave_the_other_aspects_as_they_were(run: Run, tmp_path: Path) -> None:
-    labelled(run, "language")
     fingerprint = run.manifest().steps["label"].fingerprint
     topics = write_file(tmp_path / "topics.csv", "id,topic", lambda doc: "Sports" if doc % 3 else "Cooking")
     label.run(LabelConfig(run.cache, "run", labels="file", file=topics))
@@ -204,10 +209,10 @@ def test_verify_finds_a_damaged_file(run: Run) -> None:
 
 
 def test_the_command_line_labels_an_aspect(run: Run, command: Callable[..., Outcome]) -> None:
-    arguments = ["label", "run", "--cache", run.cache, "--aspect", "language"]
+    arguments = ["label", "run", "--cache", run.cache, "--aspect", "genre"]
     first, second, third = command(*arguments), command(*arguments), command(*arguments[:-1], "mood")
     assert (first.status, second.status, third.status) == (0, 0, 2)
-    assert "40 of 40 documents have a value of language by detected" in first.err
+    assert "40 of 40 documents have a value of genre by column (the corpus's own column)." in first.err
     assert "Nothing to do" in second.err
     assert "Say where the labels of 'mood' come from" in third.err
 
