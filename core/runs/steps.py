@@ -33,7 +33,7 @@ class StepFacts:
 STEPS: dict[str, StepFacts] = {
     "embed": StepFacts("vectors", files=("",), needs=()),
     "search": StepFacts("full-text index", files=("search.sqlite",)),
-    "label": StepFacts("labels", files=("labels/", "documents.parquet"), all_vectors=True),
+    "label": StepFacts("labels", files=("labels/", "aspects/", "documents.parquet"), all_vectors=True),
     "analyse": StepFacts(
         "figures",
         tables=(
