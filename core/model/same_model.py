@@ -52,7 +52,7 @@ def run_model(
 
 def run_files(record: Mapping[str, Any], where: Whereabouts) -> ModelFiles:
     """The files of the model that a run's ``record`` names."""
-    return _files(_config(record, where), where, str(record["name"]))
+    return _files(_config(record, where, shares=False), where, str(record["name"]))
 
 
 def make_available(name: str) -> str:

@@ -210,7 +210,10 @@ def _signed(value: float, sign: str = "-") -> str:
 def switch_sentences(switched: Switched) -> list[str]:
     """What switching did to each aspect that is followed or ignored, then whether it is the heads, and the eraser."""
     found = {(row["aspect"], row["way"]): row for row in switched.rows()}
-    sentences, beyond, within, erased = [], [], [], []
+    sentences: list[str] = []
+    beyond: list[str] = []
+    within: list[str] = []
+    erased: list[str] = []
     for aspect, position in switched.positions.items():
         before, after = found[aspect, OWN], found[aspect, SWITCHED]
         change = _change(after["gained_low"], after["gained_high"])
