@@ -230,7 +230,7 @@ def switch_sentences(switched: Switched) -> list[str]:
     slices = "random slices with weights learned in the same way"
     last = [f"Heads beat {slices} for {' and '.join(beyond)}."] if beyond else []
     if within:
-        last.append(f"{slices.capitalize()} do as well for {' and '.join(within)}: that is no finding about heads.")
+        last.append(f"For {' and '.join(within)}, heads are not shown to beat {slices}: no finding about heads.")
     if erased:
         last.append(f"LEACE, fitted to the same documents, reaches {', '.join(erased)}.")
     return [*sentences, " ".join(last)]
