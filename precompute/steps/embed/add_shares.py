@@ -78,7 +78,7 @@ def add_shares(config: EmbedConfig, work: Work, meter: Meter) -> EmbedResult:
     step = manifest.steps["embed"]
     write_share_space(run, embedder.share_space(), step.fingerprint)
     vectors_of = {**manifest.vectors, "stages": sorted((*manifest.stages, SHARE))}
-    known = dict(manifest.files)  # of the other stages: damage is not written down as right
+    known = dict(before.files)  # of the other stages: damage is not written down as right
     if _is_wide(run) and vectors_of["dtype"] == "float16":
         vectors_of["dtype"] = "float32"
         run.to_float32(manifest.shape)
