@@ -12,11 +12,12 @@ import numpy as np
 
 from core.errors import Mistake
 from core.model.ablation import Change, Heads, Swept, ablated, mean_outputs, sweep, without
-from core.model.attention import Attended, Keep, Matrix, attention, attention_matrix, pieces_of, read_attention
+from core.model.attention import Attended, Keep, Matrix, Piece, attention, attention_matrix, pieces_of, read_attention
 from core.model.batches import batches, choose_max_tokens, pad
 from core.model.card import ModelCard, read_model_card
 from core.model.device import TOKEN_BUDGETS, choose_device, choose_precision, is_out_of_memory
 from core.model.extract import HeadExtractor, Rows
+from core.model.induction import random_rows, repeated_attention
 from core.model.ledger import Ledger, WordPairs, check_exact, ledgers, source_shares, word_pairs
 from core.model.locate import ModelFiles, default_models_dir, locate
 from core.model.pooling import check_pooling
@@ -30,6 +31,10 @@ from core.model.tokens import Tokens
 
 if TYPE_CHECKING:
     import torch
+
+
+_LEDGER_BYTES = 2**26
+"""What the tokens of a batch of ledgers may take; a longer text is a batch of its own."""
 
 
 @dataclass(frozen=True)
@@ -169,6 +174,7 @@ class Embedder:
         self._budget = config.token_budget or TOKEN_BUDGETS.get(self._device.type, 8_192)
         self._padding = config.padding
         self._turn = threading.Lock()
+        self._exact = config.shares  # then the loader has asked
 
     @classmethod
     def load(
@@ -266,23 +272,81 @@ class Embedder:
     def _share_bases(self) -> list[ShareBasis]:
         return [self._extract.stream.basis(layer - 1) for layer in self.info.layers]
 
-    def ledgers(self, texts: Sequence[str], *, query: bool = False) -> list[Ledger]:
-        """Each text's embedding as a sum of terms, which ``core.model.ledger.explain`` compares."""
-        ids = self._tokens.encode(texts, self.info.query_prompt if query else self.info.prompt).ids
-        found: dict[int, Ledger] = {}
+    def check_exact(self) -> None:
+        """Refuses a model whose embedding is not known to be a sum of terms; asked once per loaded model."""
         with self._turn:
-            for batch in batches([len(row) for row in ids], self._budget // self.info.shape.layers):
-                found.update(zip(batch, ledgers(self._extract, *self._padded(ids, batch)), strict=True))
+            if not self._exact:
+                check_exact(self._extract)
+                self._exact = True
+
+    def ledgers(self, texts: Sequence[str], *, query: Sequence[bool] | bool = False) -> list[Ledger]:
+        """Each text's embedding as a sum of terms, which ``core.model.ledger.explain`` compares.
+
+        ``query`` says, for all texts or for each, whether the query prompt is put before it.
+        """
+        found = dict(self.each_ledger(texts, query=query))
         return [found[index] for index in range(len(texts))]
 
-    def word_pairs(self, first: str, second: str, layer: int, head: int) -> WordPairs:
-        """One head's value in the cosine of two texts, by the tokens it read; ``layer`` and ``head`` from 1."""
+    def each_ledger(
+        self, texts: Sequence[str], *, query: Sequence[bool] | bool = False
+    ) -> Iterator[tuple[int, Ledger]]:
+        """The same one by one, with the text's index and in no order: a ledger of a large model takes megabytes."""
+        self.check_exact()
+        asked = [query] * len(texts) if isinstance(query, bool) else query
+        ids = [self._ids(text, is_query) for text, is_query in zip(texts, asked, strict=True)]
+        for batch in batches([len(row) for row in ids], self._ledger_budget()):
+            yield from self._ledgers_of(batch, ids)
+
+    def _ledger_budget(self) -> int:
+        """Tokens of a batch of ledgers: with mean pooling every token has two rows per layer in memory at once."""
+        shape = self.info.shape
+        return min(self._budget, _LEDGER_BYTES // (8 * shape.layers * shape.hidden))
+
+    def _ledgers_of(self, batch: list[int], ids: list[list[int]]) -> Iterator[tuple[int, Ledger]]:
+        """One batch; where memory does not suffice, its halves."""
+        import torch
+
+        try:
+            with self._turn:
+                found = ledgers(self._extract, *self._padded(ids, batch))
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            if len(batch) == 1:
+                raise self._too_long(len(ids[batch[0]])) from error
+        else:
+            yield from zip(batch, found, strict=True)
+            return
+        if self._device.type == "cuda":
+            torch.cuda.empty_cache()
+        half = len(batch) // 2
+        yield from self._ledgers_of(batch[:half], ids)
+        yield from self._ledgers_of(batch[half:], ids)
+
+    def word_pairs(
+        self, first: str, second: str, layer: int, head: int, *, query: Sequence[bool] = (False, False)
+    ) -> WordPairs:
+        """One head's value in the cosine of two texts, by the tokens it read; ``layer`` and ``head`` from 1.
+
+        ``query`` says of each text whether the query prompt is put before it.
+        """
         index = self.info.shape.layer_index(layer)
         check_head(head, self.info.shape.heads)
-        ids = self._tokens.encode([first, second], self.info.prompt).ids
+        self.check_exact()
+        ids = [self._ids(text, is_query) for text, is_query in zip((first, second), query, strict=True)]
         with self._turn:
             shares = [source_shares(self._extract, row, index) for row in ids]
             return word_pairs(self._extract, shares[0], shares[1], index, head - 1)
+
+    def pieces(self, text: str, *, query: bool = False) -> tuple[Piece, ...]:
+        """The tokens of a text as the model sees them: what the numbers of ``word_pairs`` stand for."""
+        return pieces_of(text, self._tokens.spans(text, self._prompt(query)))
+
+    def _prompt(self, query: bool) -> str:
+        return self.info.query_prompt if query else self.info.prompt
+
+    def _ids(self, text: str, query: bool) -> list[int]:
+        return self._tokens.encode([text], self._prompt(query)).ids[0]
 
     def without(self, heads: Heads, instead: Mapping[int, torch.Tensor] | None = None) -> Change:
         """The change that switches heads off: layer and head from 1; see ``core.model.ablation.without``."""
@@ -295,17 +359,50 @@ class Embedder:
             groups = batches([len(row) for row in ids], self._budget)
             return mean_outputs(self._extract, (self._padded(ids, batch) for batch in groups))
 
-    def sweep(self, texts: Sequence[str], changes: Sequence[Change]) -> Iterator[tuple[list[int], Swept]]:
+    def sweep(
+        self, texts: Sequence[str], changes: Sequence[Change], *, query: bool = False
+    ) -> Iterator[tuple[list[int], Swept]]:
         """Stage 3 under each of ``changes``, as it is computed: indices of texts, and the change's effect on them."""
-        ids = self._tokens.encode(texts, self.info.prompt).ids
-        for batch in batches([len(row) for row in ids], self._budget):
-            steps = sweep(self._extract, *self._padded(ids, batch), changes, self._budget)
-            while True:
+        ids = self._tokens.encode(texts, self.info.query_prompt if query else self.info.prompt).ids
+        for batch in batches([len(row) for row in ids], lambda: self._budget):
+            yield from self._sweep_batch(batch, ids, changes, list(range(len(changes))))
+
+    def _sweep_batch(
+        self, batch: list[int], ids: list[list[int]], changes: Sequence[Change], left: list[int]
+    ) -> Iterator[tuple[list[int], Swept]]:
+        """One batch under ``changes[left]``; where memory does not suffice, fewer at once, and later no more."""
+        import torch
+
+        padded = self._padded(ids, batch)
+        steps = sweep(self._extract, *padded, [changes[index] for index in left], self._budget)
+        done: set[int] = set()
+        while True:
+            try:
                 with self._turn:
                     swept = next(steps, None)
-                if swept is None:
-                    break
-                yield batch, swept
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                if len(batch) == 1 and self._budget < 2 * padded[0].numel():
+                    raise self._too_long(len(ids[batch[0]])) from error
+                break
+            if swept is None:
+                return
+            done.add(left[swept.change])
+            yield batch, replace(swept, change=left[swept.change])
+        if self._device.type == "cuda":
+            torch.cuda.empty_cache()
+        # A batch alone may fit where several changes of it side by side did not.
+        self._budget = max(1, min(self._budget, 2 * padded[0].numel()) // 2)
+        half = len(batch) // 2
+        for some in (batch[:half], batch[half:]):
+            if some:
+                yield from self._sweep_batch(some, ids, changes, [index for index in left if index not in done])
+
+    @property
+    def extractor(self) -> HeadExtractor:
+        """The loaded model with its family and shape: for code that edits its weights."""
+        return self._extract
 
     @property
     def tokens(self) -> Tokens:
@@ -332,6 +429,22 @@ class Embedder:
         with self._turn:
             read_attention(self._extract, ids, range(self.info.shape.layers), keep)
 
+    def repeated_attention(self, seed: int, again: bool = True) -> np.ndarray:
+        """One sequence of random tokens twice in a row; see core/model/induction.py."""
+        with self._turn:
+            return repeated_attention(self._extract, self._tokens, sequences=1, seed=seed, again=again)
+
+    def random_rows(self, length: int, sequences: int, seed: int) -> list[list[int]]:
+        """Random ids of the model's vocabulary; see core/model/induction.py."""
+        return random_rows(self._extract, self._tokens, length, sequences, seed)
+
+    def input_vectors(self, ids: Sequence[int]) -> np.ndarray:
+        """``[token, hidden]`` in float32: the model's input embeddings of these tokens, without positions."""
+        model: Any = self._extract.model
+        table = model.get_input_embeddings()
+        rows: np.ndarray = table.weight.detach()[list(ids)].float().cpu().numpy()
+        return rows
+
     def _embed_batch(self, batch: list[int], ids: list[list[int]], result: Embedded) -> None:
         """One batch; where memory does not suffice, its halves, and later batches are no larger."""
         import torch
@@ -342,10 +455,7 @@ class Embedder:
             if not is_out_of_memory(error):
                 raise
             if len(batch) == 1:
-                raise Mistake(
-                    f"A document of {len(ids[batch[0]])} tokens does not fit into the memory of {self._device}. "
-                    "Give a smaller --max-tokens, or --device cpu."
-                ) from error
+                raise self._too_long(len(ids[batch[0]])) from error
         else:
             self._keep(batch, rows, result)
             return
@@ -355,6 +465,12 @@ class Embedder:
         self._budget = max(1, half * len(ids[batch[0]]))
         self._embed_batch(batch[:half], ids, result)
         self._embed_batch(batch[half:], ids, result)
+
+    def _too_long(self, tokens: int) -> Mistake:
+        return Mistake(
+            f"A document of {tokens} tokens does not fit into the memory of {self._device}. "
+            "Give a smaller --max-tokens, or --device cpu."
+        )
 
     def _padded(self, ids: list[list[int]], batch: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
         padded, mask = pad([ids[index] for index in batch], self._tokens.pad, self._padding)

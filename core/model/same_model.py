@@ -38,7 +38,7 @@ def run_model(
     """
     where = where or Whereabouts()
     config = _config(record, where, shares)
-    files = _files(config, where, str(record["name"]))
+    files = run_files(record, where)
     if files.revision != record["revision"]:
         raise Mistake(
             f"The model '{config.model}' is not the one that made this run's vectors ({record['name']}): its weights "
@@ -48,6 +48,11 @@ def run_model(
             f"weights differ. Put the right one there ({make_available(str(record['name']))})."
         )
     return Embedder.load(config, files, untrained)
+
+
+def run_files(record: Mapping[str, Any], where: Whereabouts) -> ModelFiles:
+    """The files of the model that a run's ``record`` names."""
+    return _files(_config(record, where, shares=False), where, str(record["name"]))
 
 
 def make_available(name: str) -> str:

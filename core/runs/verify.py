@@ -20,7 +20,7 @@ from core.runs.parts import digest_of, read_part
 from core.runs.run import Run
 from core.runs.schema import FAILED, check_schema, documents_schema, heads_schema, read_schema
 from core.runs.shares import basis_problem
-from core.runs.verify_results import check_labels, check_results
+from core.runs.verify_results import check_aspects, check_labels, check_results
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,7 @@ def _checks(
         yield run.share_basis_path, basis_problem(run, manifest)
     yield from _failed(run, manifest)
     yield from check_labels(run, manifest)
+    yield from check_aspects(run, manifest)
     yield from check_results(run, manifest)
     yield from ((None, f"{problem}. Rebuild it with '{run.rebuild}'.") for problem in run.backend.problems(run.folder))
     yield from check_checksums(run, manifest)

@@ -110,6 +110,7 @@ _ICONS = {
     "retrieve": ":material/manage_search:",
     "layers": ":material/stacked_line_chart:",
     "attention": ":material/visibility:",
+    "ablate": ":material/toggle_off:",
 }
 """By the step that a page needs."""
 

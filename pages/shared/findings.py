@@ -28,6 +28,7 @@ PAGES = {
     "groups": ("pages/understand/stages/page.py", "Stages"),
     "topics": ("pages/understand/topics/page.py", "Topics"),
     "circular": ("pages/understand/topics/page.py", "Topics"),
+    "ablation": ("pages/understand/ablation/page.py", "Ablation"),
 }
 """Where a finding about something can be seen; the same keys as Finding.about, but for what is missing."""
 TITLES = {
@@ -48,6 +49,7 @@ TITLES = {
     "topics": "Topics",
     "circular": "Circular labels",
     "labels": "What is missing",
+    "ablation": "Without a head",
 }
 
 _STYLE = """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from core.model.embedder import Embedded, Room, in_memory
+from core.model.ledger import Ledger, Term
 from core.model.shape import ModelShape
 from core.runs.manifest import Manifest, Step
 from core.runs.parts import write_part, write_table
 from core.runs.run import Run
-from core.runs.schema import DOCUMENTS
+from core.runs.schema import documents_schema
 from precompute.job.fingerprint import part_digest
 from precompute.job.topic_vectors import TopicModel
 
@@ -33,8 +34,14 @@ def write_run(
     stages: tuple[int, ...] = (1, 2, 3),
     dtype: str = "float16",
     texts: list[str] | None = None,
+    tokens: Sequence[int] | None = None,
+    extra: Mapping[str, tuple[str, Sequence[object]]] | None = None,
 ) -> Run:
-    """A finished run; ``vectors(stage, first, count)`` gives ``[doc, width]`` of the documents from ``first`` on."""
+    """A finished run; ``vectors(stage, first, count)`` gives ``[doc, width]`` of the documents from ``first`` on.
+
+    ``extra`` are columns of the corpus's own: their kind, a key of EXTRA_TYPES, and their values.
+    """
+    extra = extra or {}
     run, count = Run(cache, name), len(labels)
     ids, texts = [f"d{doc}" for doc in range(count)], texts or [f"Document {doc}." for doc in range(count)]
     for number, first in enumerate(range(0, count, part_size)):
@@ -48,13 +55,15 @@ def write_run(
         "title": texts,
         "text": texts,
         "url": [None] * count,
-        "tokens": [3] * count,
+        "tokens": list(tokens or [3] * count),
         "truncated": [False] * count,
         "topic": list(labels),
         "label_source": [None if label is None else "column" for label in labels],
         "label_score": [None] * count,
+        **{name: list(values) for name, (_, values) in extra.items()},
     }
-    write_table(run.documents_path, pa.table(columns, schema=DOCUMENTS), EMBEDDED)
+    kinds = {name: kind for name, (kind, _) in extra.items()}
+    write_table(run.documents_path, pa.table(columns, schema=documents_schema(kinds)), EMBEDDED)
     model = {
         "name": "planted",
         "revision": "planted",
@@ -71,7 +80,7 @@ def write_run(
     manifest = Manifest(
         model=model,
         vectors={"dtype": dtype, "stages": list(stages), "part_size": part_size},
-        corpus={"source": "planted", "fingerprint": "planted", "documents": count, "extra": {}},
+        corpus={"source": "planted", "fingerprint": "planted", "documents": count, "extra": kinds},
         versions={},
         steps={"embed": Step(EMBEDDED, "done", "2026-01-01T00:00:00+00:00", counts=counts)},
     )
@@ -137,7 +146,21 @@ class PlantedLayers(TopicModel):
         object.__setattr__(self, "_planted", planted)
 
     def load(self, manifest: Manifest) -> Any:
+        object.__setattr__(self, "_shape", manifest.shape)
         return self
+
+    def check_exact(self) -> None:
+        """Its ledgers add up."""
+
+    def each_ledger(self, texts: Sequence[str]) -> Iterator[tuple[int, Ledger]]:
+        """Of texts that were embedded: head h of layer l has (10 l + h) % of the embedding, the embeddings the rest."""
+        shape: ModelShape = self._shape  # type: ignore[attr-defined]
+        places = [(layer, head) for layer in range(1, shape.layers + 1) for head in range(1, shape.heads + 1)]
+        shares = np.array([(10 * layer + head) / 100 for layer, head in places])
+        terms = (Term("embedding"), *(Term("head", layer, head) for layer, head in places))
+        for at, text in enumerate(texts):
+            output = self._outputs[text]  # type: ignore[attr-defined]
+            yield at, Ledger(terms, np.outer([1 - shares.sum(), *shares], output).astype(np.float32), output)
 
     def every_layer(self) -> Any:
         return self
@@ -151,6 +174,7 @@ class PlantedLayers(TopicModel):
             rows[name] = room(name, found[stage].shape)
             rows[name][:] = found[stage]
         on_batch(len(texts), 3 * len(texts))
+        object.__setattr__(self, "_outputs", dict(zip(texts, found[3][-1], strict=True)))
         nothing = np.zeros(len(texts), dtype=np.int32)
         return Embedded(
             rows["attention"], rows["projected"], found[3][-1], nothing, nothing.astype(bool), rows["outputs"]

@@ -8,6 +8,7 @@ from pages.shared.corpus import vote_weights
 from pages.shared.data import RunState, row_of
 from pages.shared.empty_states import not_made, ready
 from pages.shared.notices import shows_mistakes
+from pages.use.retrieval_lab.aspects import switch_section
 from pages.use.retrieval_lab.controls import LabView, heads_control, question_control, task_control, ways_control
 from pages.use.retrieval_lab.data import query_set, seen, tasks
 from pages.use.retrieval_lab.export import take_away_section
@@ -31,6 +32,7 @@ def lab(state: RunState) -> None:
     with right:
         task = task_control(names) if names else None
     question = question_control(state, stage, query_set(state))
+    switch_section(state, stage)
     ways = ways_control(stage)
     weights = heads_control(state, stage, task)
     if question is None:
