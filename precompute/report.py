@@ -37,7 +37,7 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
     """A run's report, as text or as JSON; ``threshold`` is the least mean cosine of topics that are merged."""
     run = open_run(cache, name)
     tables = read_tables(run)
-    stage = tables.manifest.stages[-1]
+    stage = tables.manifest.study_stages[-1]
     merges = topic_merges(read_topics(run, original=True).vectors[stage], stage, threshold)
     compared, retrieval = all_compared(all_labels(run)), read_retrieval(run)
     given = all_cautions(tables, retrieval.get("retrieval", ()), compared)
@@ -119,10 +119,15 @@ def _probe(tables: Tables) -> list[str]:
         rows += 1
         cells = "".join(f"{_interval(row):<22}" for row in ours if row)
         chance = ours[0]["chance"] if ours[0] else 0
-        lines.append(f"  {_stage(stage):<14}{study.PROBE_ACCURACY[stage]:>7.3f}  {cells}{chance:>6.3f}")
+        lines.append(f"  {_stage(stage):<14}{_study(stage):>7}  {cells}{chance:>6.3f}")
     if not rows:
         lines.append(f"  not computed: the probe needs at least {LEAST_DOCS} documents and 2 heads.")
     return lines
+
+
+def _study(stage: int) -> str:
+    """Table 1; the study has no stage 4."""
+    return f"{study.PROBE_ACCURACY[stage]:.3f}" if stage in study.PROBE_ACCURACY else "–"
 
 
 def _topic_match(tables: Tables) -> list[str]:

@@ -26,15 +26,18 @@ class Whereabouts:
 
 
 def run_model(
-    record: Mapping[str, Any], where: Whereabouts | None = None, untrained: Untrained | None = None
+    record: Mapping[str, Any],
+    where: Whereabouts | None = None,
+    untrained: Untrained | None = None,
+    shares: bool = False,
 ) -> Embedder:
     """The model that made a run's vectors, with the layer, pooling, prompts and length of its ``record``.
 
     ``record`` is ``model`` of the run's manifest; another model is refused. With ``untrained``, the same architecture
-    with random weights.
+    with random weights. With ``shares``, stage 4 is read too.
     """
     where = where or Whereabouts()
-    config = _config(record, where)
+    config = _config(record, where, shares)
     files = run_files(record, where)
     if files.revision != record["revision"]:
         raise Mistake(
@@ -49,7 +52,7 @@ def run_model(
 
 def run_files(record: Mapping[str, Any], where: Whereabouts) -> ModelFiles:
     """The files of the model that a run's ``record`` names."""
-    return _files(_config(record, where), where, str(record["name"]))
+    return _files(_config(record, where, shares=False), where, str(record["name"]))
 
 
 def make_available(name: str) -> str:
@@ -62,7 +65,7 @@ def make_available(name: str) -> str:
     return f"'HEADSCOPE_MODELS=… streamlit run app.py', where … is the folder that holds the folder '{name}'"
 
 
-def _config(record: Mapping[str, Any], where: Whereabouts) -> EmbedderConfig:
+def _config(record: Mapping[str, Any], where: Whereabouts, shares: bool) -> EmbedderConfig:
     return EmbedderConfig(
         model=where.model or str(record["name"]),
         layers=(record["layer"],),
@@ -73,6 +76,7 @@ def _config(record: Mapping[str, Any], where: Whereabouts) -> EmbedderConfig:
         device=where.device,
         trust_remote_code=where.trust_remote_code,
         models_dir=where.models_dir,
+        shares=shares,
     )
 
 

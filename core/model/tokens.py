@@ -89,6 +89,13 @@ class Tokens:
         """The ids that stand for no text, as [SEP] does."""
         return frozenset(self._tokenizer.all_special_ids)
 
+    def names(self, ids: Sequence[int]) -> list[str]:
+        """Each token as text, without the marks of its tokenizer where it has text at all."""
+        plain = (self._tokenizer.decode([token]).strip() for token in ids)
+        return [
+            text or name for text, name in zip(plain, self._tokenizer.convert_ids_to_tokens(list(ids)), strict=True)
+        ]
+
     def spans(self, text: str, prompt: str = "", whole: bool = False, at_most: int | None = None) -> Spans:
         """The tokens of one text with their characters; ``whole`` leaves them uncut, ``at_most`` cuts them shorter."""
         fast = bool(getattr(self._tokenizer, "is_fast", False))

@@ -33,7 +33,7 @@ class StepFacts:
 STEPS: dict[str, StepFacts] = {
     "embed": StepFacts("vectors", files=("",), needs=()),
     "search": StepFacts("full-text index", files=("search.sqlite",)),
-    "label": StepFacts("labels", files=("labels/", "documents.parquet"), all_vectors=True),
+    "label": StepFacts("labels", files=("labels/", "aspects/", "documents.parquet"), all_vectors=True),
     "analyse": StepFacts(
         "figures",
         tables=(
@@ -87,7 +87,15 @@ STEPS: dict[str, StepFacts] = {
         from_labels=True,
         in_all="optional",
     ),
-    "attention": StepFacts("figures of attention", tables=("attention", "attention_patterns"), in_all="optional"),
+    "attention": StepFacts(
+        "figures of attention",
+        tables=(
+            *("attention", "attention_patterns", "attention_scores", "attention_claims"),
+            *("relations", "relation_examples"),
+        ),
+        newer=("attention_scores", "attention_claims", "relations", "relation_examples"),
+        in_all="optional",
+    ),
     "ablate": StepFacts(
         "ablation",
         tables=("ablation", "ablation_noise", "ablation_moved", "ablation_pruning"),

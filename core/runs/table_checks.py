@@ -32,7 +32,7 @@ class Sizes:
         steps = [manifest.steps[name] for name in ("analyse", maker) if name in manifest.steps]
         counts = {name: count for step in steps for name, count in step.counts.items()}
         return cls(
-            manifest.stages,
+            manifest.study_stages if maker == "layers" else manifest.stages,
             int(manifest.corpus["documents"]),
             manifest.shape.heads,
             int(counts.get("topics", 0)),
@@ -117,6 +117,23 @@ LAYOUTS: dict[str, Layout] = {
     ),
     "attention": Layout(("head",), lambda sizes: sizes.heads, per="layer"),
     "attention_patterns": Layout(("head", "offset"), lambda sizes: sizes.heads * (2 * known.FARTHEST + 1), per="layer"),
+    "attention_scores": Layout(("head",), lambda sizes: sizes.heads, per="layer"),
+    "attention_claims": Layout(
+        ("head", "nth"), lambda sizes: sizes.heads * len(known.ATTENTION_TYPES), exact=False, per="layer"
+    ),
+    "relations": Layout(
+        ("head", "relation"),
+        lambda sizes: sizes.heads * len(known.ATTENTION_RELATIONS),
+        exact=False,
+        never_null=("score", "offset_score", "shuffled", "p_adjusted"),
+        per="layer",
+    ),
+    "relation_examples": Layout(
+        ("head", "type", "example"),
+        lambda sizes: sizes.heads * len(known.ATTENTION_TYPES) * known.TYPE_EXAMPLES,
+        exact=False,
+        per="layer",
+    ),
     "ablation": Layout(
         ("kind", "head", "measure"),
         lambda sizes: (2 * sizes.heads + 1) * len(known.ABLATION_MEASURES),
@@ -231,7 +248,8 @@ LAYOUTS: dict[str, Layout] = {
 _FIRST_HEAD = dict.fromkeys(
     (
         *("null", "layer_null", "confusion", "redundancy", "importance", "head_weights", "attention"),
-        *("attention_patterns", "parts", "part_topics", "pair_parts"),
+        *("attention_patterns", "attention_scores", "attention_claims", "relations", "relation_examples"),
+        *("parts", "part_topics", "pair_parts"),
     ),
     1,
 ) | {"ablation_moved": 1}
@@ -260,6 +278,8 @@ _OWN_TEXTS: dict[str, dict[str, tuple[object, ...]]] = {
     "layer_null": {"measure": known.LAYER_NULL_MEASURES, "verdict": known.NULL_VERDICTS},
     "layer_null_summary": {"measure": known.LAYER_NULL_MEASURES},
     "layer_documents": {"side": known.SIDES},
+    "relations": {"relation": known.ATTENTION_RELATIONS},
+    "relation_examples": {"relation": known.ATTENTION_RELATIONS},
     "ablation": {
         "kind": known.ABLATION_KINDS,
         "measure": known.ABLATION_MEASURES,

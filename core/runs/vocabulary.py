@@ -27,9 +27,18 @@ ATTENTION_MEASURES = (
 ATTENTION_ENDS = ("", "_low", "_high", "_shuffled")
 """Of the names of columns: a measure's mean, its interval, and what shuffled positions give."""
 ATTENTION_TYPES = (
+    *("subject–verb", "verb–object", "modifier", "coreference", "induction", "duplicate token", "semantic similarity"),
     *("previous token", "next token", "sink", "delimiter", "rare token"),
     *("local", "long-range", "broad", "mixed"),
 )
+ATTENTION_RELATIONS = (
+    *("subject → verb", "object → verb", "determiner → noun", "adjective → noun"),
+    *("preposition → its object", "auxiliary → verb", "possessive → noun", "pronoun → antecedent"),
+    *("verb → subject", "verb → object", "noun → determiner", "noun → adjective"),
+    *("object → its preposition", "verb → auxiliary", "noun → possessive", "antecedent → pronoun"),
+)
+"""Relations between words, then the same ones read the other way."""
+TYPE_EXAMPLES = 5
 FARTHEST = 32
 """Tokens between the ends of an attention pattern and its middle."""
 

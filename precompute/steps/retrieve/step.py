@@ -127,7 +127,7 @@ def _inputs(
     return fingerprint(
         {
             "algorithm": ALGORITHM,
-            "embed": manifest.steps["embed"].fingerprint,
+            "embed": manifest.vectors_fingerprint,
             "analyse": known,
             "labels": hashlib.sha256(labels.astype("<i4").tobytes()).hexdigest(),
             "queries": [[query.text, list(query.relevant), query.aspects] for query in queries],
