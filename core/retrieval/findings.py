@@ -210,7 +210,10 @@ def _signed(value: float, sign: str = "-") -> str:
 def switch_sentences(switched: Switched) -> list[str]:
     """What switching did to each aspect that is followed or ignored, then whether it is the heads, and the eraser."""
     found = {(row["aspect"], row["way"]): row for row in switched.rows()}
-    sentences, beyond, within, erased = [], [], [], []
+    sentences: list[str] = []
+    beyond: list[str] = []
+    within: list[str] = []
+    erased: list[str] = []
     for aspect, position in switched.positions.items():
         before, after = found[aspect, OWN], found[aspect, SWITCHED]
         change = _change(after["gained_low"], after["gained_high"])
@@ -227,7 +230,7 @@ def switch_sentences(switched: Switched) -> list[str]:
     slices = "random slices with weights learned in the same way"
     last = [f"Heads beat {slices} for {' and '.join(beyond)}."] if beyond else []
     if within:
-        last.append(f"{slices.capitalize()} do as well for {' and '.join(within)}: that is no finding about heads.")
+        last.append(f"For {' and '.join(within)}, heads are not shown to beat {slices}: no finding about heads.")
     if erased:
         last.append(f"LEACE, fitted to the same documents, reaches {', '.join(erased)}.")
     return [*sentences, " ".join(last)]

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from core.model.stages import SHARE
 from pages.shared.controls import choose_run, choose_stage
 from pages.shared.corpus import vote_weights
 from pages.shared.data import RunState, row_of
@@ -15,6 +16,7 @@ from pages.use.retrieval_lab.sections import (
     metrics_section,
     pruning_section,
     results_section,
+    turned_section,
     ways_section,
     weights_section,
 )
@@ -39,6 +41,8 @@ def lab(state: RunState) -> None:
         st.info("Every head is switched off. Switch at least one on.", icon=":material/toggle_off:")
         return
     shown = LabView(state, stage, task, question, ways, weights, vote_weights(state, stage))
+    if stage == SHARE:
+        turned_section(shown)
     results_section(shown, seen(state, stage, question.vectors[stage], row_of(state, question.own)))
     if task is None:
         not_made(state, "retrieve")
@@ -47,7 +51,8 @@ def lab(state: RunState) -> None:
         pruning_section(shown)
         ways_section(shown)
         weights_section(shown)
-    take_away_section(shown)
+    if stage != SHARE:
+        take_away_section(shown)
 
 
 state = choose_run()
