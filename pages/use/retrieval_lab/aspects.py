@@ -30,6 +30,8 @@ SAMPLE = 1_200
 _MOST = 8
 """Aspects that have a switch."""
 _LEAST_DOCUMENTS = 40
+_OUTPUT = 3
+"""The stage of the model's own embedding; a run without it is compared with the last one that it has before it."""
 _MOVED, _OF = "an aspect's switch was moved", "the run and stage whose heads follow aspects"
 _ICONS = {FOLLOW: ":material/add_circle:", NEUTRAL: ":material/remove:", IGNORE: ":material/block:"}
 
@@ -167,7 +169,8 @@ def _aspects(run: Run, version: str) -> tuple[Aspect, ...]:
 @st.cache_resource(max_entries=64, show_spinner="Learning head weights …")
 @one_version(*RETRIEVAL)
 def _learned(run: Run, version: str, stage: int, moved: tuple[tuple[str, str], ...]) -> SwitchFigures:
-    heads, own_stage = run.manifest().shape.heads, max(each for each in run.manifest().stages if each <= 3)
+    heads = run.manifest().shape.heads
+    own_stage = max((each for each in run.manifest().stages if each <= _OUTPUT), default=stage)
     vectors = _sample(run, version, stage)
     docs = run.vector_docs()[_rows(run)]
     labels = {aspect.name: aspect.codes[docs] for aspect in _aspects(run, version)}
