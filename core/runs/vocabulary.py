@@ -33,6 +33,10 @@ ATTENTION_TYPES = (
 FARTHEST = 32
 """Tokens between the ends of an attention pattern and its middle."""
 
+ASPECT_MEASURES = ("accuracy", "balanced", "neighbours")
+"""What a head is said to carry an aspect by."""
+MOST_ASPECTS, MOST_ASPECT_VALUES = 24, 10_000
+
 LAYER_CURVES = {
     "topic_match": ("full", HEADS, RANDOM),
     "selectivity": ("full", HEADS, RANDOM),
