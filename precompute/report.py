@@ -8,6 +8,7 @@ from pathlib import Path
 
 from core.analysis import study
 from core.analysis.agreement import Compared, all_compared
+from core.analysis.aspect_findings import AspectRows, aspect_findings, aspect_lines, aspects_json
 from core.analysis.cautions import Caution
 from core.analysis.findings import Finding, findings
 from core.analysis.head_measures import TITLES
@@ -21,7 +22,7 @@ from core.retrieval.cautions import all_cautions
 from core.retrieval.findings import retrieval_json, retrieval_lines, voting_findings
 from core.runs.describe import brings_stages, left_out, sampled, stage_names, stored
 from core.runs.labels import CIRCULAR_NOTE
-from core.runs.results import all_labels, read_retrieval, read_tables, read_topics
+from core.runs.results import all_labels, read_aspects, read_retrieval, read_tables, read_topics
 from core.runs.run import Run, open_run
 from core.runs.tables import Row, Tables
 
@@ -34,9 +35,9 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
     tables = read_tables(run)
     stage = tables.manifest.stages[-1]
     merges = topic_merges(read_topics(run, original=True).vectors[stage], stage, threshold)
-    compared, retrieval = all_compared(all_labels(run)), read_retrieval(run)
+    compared, retrieval, aspects = all_compared(all_labels(run)), read_retrieval(run), read_aspects(run)
     given = all_cautions(tables, retrieval.get("retrieval", ()), compared)
-    said = [*findings(tables, merges, given), *voting_findings(retrieval, given)]
+    said = [*findings(tables, merges, given), *voting_findings(retrieval, given), *aspect_findings(aspects)]
     if for_machines:
         found = {
             "run": name,
@@ -45,6 +46,7 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
             "agreement": [pair.as_json() for pair in compared],
             "topic_merges": {"stage": merges.stage, "threshold": merges.merges.threshold, "groups": merges.groups},
             **({"retrieval": retrieval_json(retrieval)} if retrieval else {}),
+            **({"aspects": aspects_json(aspects)} if aspects else {}),
             "findings": [vars(finding) for finding in said],
         }
         return json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False)
@@ -58,6 +60,7 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
             *_maps(tables),
             *_merges(merges),
             *_retrieval(retrieval, tables, given),
+            *_aspects(aspects),
             *_findings(said),
         ]
     )
@@ -157,6 +160,12 @@ def _retrieval(found: dict[str, list[Row]], tables: Tables, given: list[Caution]
         return []
     title = "Which heads find what people look for? 95 % CI; pruned on one half of the queries, reported on the other"
     return ["", title, *(f"  {line}" for line in retrieval_lines(found, tables.manifest.shape, given))]
+
+
+def _aspects(found: AspectRows) -> list[str]:
+    lines = aspect_lines(found) if found else []
+    title = "What does each head carry? Accuracy of a ridge probe with 95 % CI, against random slices of the same size"
+    return ["", title, *(f"  {line}" for line in lines)] if lines else []
 
 
 def _agreement(compared: list[Compared]) -> list[str]:
