@@ -94,7 +94,8 @@ def _evidence(rows: AspectRows, stage: int, summary: Row) -> str:
     above = [f"head {head} {row['value']:.1%}" for head, row in mine.items() if row["verdict"] == ABOVE]
     return (
         f"{summary['aspect']} ({summary['classes']} values): {', '.join(above)}; random slices "
-        f"{summary['slices']:.1%} ± {summary['slices_sd']:.1%}, all heads together {mine[0]['value']:.1%}, chance {summary['chance']:.1%}"
+        f"{summary['slices']:.1%} ± {summary['slices_sd']:.1%}, all heads together {mine[0]['value']:.1%}, "
+        f"chance {summary['chance']:.1%}"
     )
 
 

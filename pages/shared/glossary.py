@@ -54,6 +54,9 @@ TERMS: dict[str, str] = {
     "or a text's first token.",
     "entropy": "How evenly a head divides its attention, as a share of what is possible: 0 all on one token, 1 all "
     "alike. In whatever order, it is the same.",
+    "aspect": "A label axis of the corpus: topic, genre, language, length, or any column with few values.",
+    "Cramér's V": "How far one aspect decides the other in this corpus: 0 not at all, 1 wholly; corrected for small "
+    "samples.",
     "role": "What a head does, by written rules on its figures; heads for which none holds have no role.",
 }
 
