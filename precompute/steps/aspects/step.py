@@ -119,7 +119,6 @@ def _inputs(config: AspectsConfig, manifest: Manifest, aspects: Sequence[Aspect]
         {
             "algorithm": ALGORITHM,
             "embed": manifest.steps["embed"].fingerprint,
-            "vectors": manifest.with_vectors,
             "aspects": [
                 [each.name, each.source, list(each.values), hashlib.sha256(each.codes.tobytes()).hexdigest()]
                 for each in aspects
