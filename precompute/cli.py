@@ -20,6 +20,8 @@ from core.runs.steps import STEPS
 from core.settings import read_settings, unknown_settings
 from core.terminal import printable, printable_json
 from precompute.engines import ENGINES
+from precompute.explain import add_options as explain_options
+from precompute.explain import explanation_of
 from precompute.job.fingerprint import part_digest
 from precompute.job.progress import PROGRESS
 from precompute.job.work import Work, working_on
@@ -176,6 +178,12 @@ def _report(options: argparse.Namespace) -> int:
     return DONE
 
 
+def _explain(options: argparse.Namespace) -> int:
+    text = explanation_of(options)
+    print(printable_json(text) if options.json else printable(text))
+    return DONE
+
+
 def _status_options(command: argparse.ArgumentParser) -> None:
     add_common(command, run_optional=True)
     command.add_argument("--json", action="store_true", help="for machines")
@@ -222,6 +230,9 @@ COMMANDS: dict[str, CommandRow] = {
         for name, step in STEP_COMMANDS.items()
     },
     "report": CommandRow("the study's tables beside this run's, and what the figures say", _report, _report_options),
+    "explain": CommandRow(
+        "why two documents or texts are similar: their cosine as a sum over heads", _explain, explain_options
+    ),
     "status": CommandRow("what is there", _status, _status_options),
     "verify": CommandRow("is it whole: every file against schema, counts and checksums", _verify, _verify_options),
 }

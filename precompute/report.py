@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import textwrap
 from pathlib import Path
@@ -10,23 +11,26 @@ from core.analysis import study
 from core.analysis.agreement import Compared, all_compared
 from core.analysis.aspect_findings import AspectRows, aspect_findings, aspect_lines, aspects_json
 from core.analysis.cautions import Caution
-from core.analysis.findings import Finding, findings
+from core.analysis.findings import Finding, across_runs, findings
 from core.analysis.head_measures import TITLES
 from core.analysis.null import ABOVE, BELOW
 from core.analysis.probe import BY_DOCUMENT, BY_SAMPLE, LEAST_DOCS
 from core.analysis.report import TopicMerges, as_json, topic_merges
 from core.analysis.topic_match import WITHIN, by_construction
 from core.analysis.topics import merged_into
+from core.errors import Mistake
 from core.model.stages import HEADS, RANDOM, STAGES
 from core.retrieval.cautions import all_cautions
 from core.retrieval.findings import retrieval_json, retrieval_lines, voting_findings
 from core.runs.describe import brings_stages, left_out, sampled, stage_names, stored
 from core.runs.labels import CIRCULAR_NOTE
 from core.runs.results import all_labels, read_aspects, read_retrieval, read_tables, read_topics
-from core.runs.run import Run, open_run
+from core.runs.run import Run, open_run, run_names
 from core.runs.tables import Row, Tables
 
 _WIDTH = 110
+_MOST_RUNS = 8
+"""Of the same model that are compared."""
 
 
 def report(cache: Path, name: str, for_machines: bool = False, threshold: float | None = None) -> str:
@@ -37,7 +41,12 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
     merges = topic_merges(read_topics(run, original=True).vectors[stage], stage, threshold)
     compared, retrieval, aspects = all_compared(all_labels(run)), read_retrieval(run), read_aspects(run)
     given = all_cautions(tables, retrieval.get("retrieval", ()), compared)
-    said = [*findings(tables, merges, given), *voting_findings(retrieval, given), *aspect_findings(aspects)]
+    said = [
+        *findings(tables, merges, given),
+        *_other_runs(run, tables),
+        *voting_findings(retrieval, given),
+        *aspect_findings(aspects),
+    ]
     if for_machines:
         found = {
             "run": name,
@@ -64,6 +73,18 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
             *_findings(said),
         ]
     )
+
+
+def _other_runs(run: Run, tables: Tables) -> list[Finding]:
+    """Whether the same head is best in the cache's other runs of this model; those that cannot be read are left out."""
+    found = {run.name: tables}
+    for name in run_names(run.cache):
+        with contextlib.suppress(Mistake):
+            other = open_run(run.cache, name)
+            if len(found) < _MOST_RUNS and name != run.name and other.manifest().model == tables.manifest.model:
+                found[name] = read_tables(other)
+    finding = across_runs(run.name, found)
+    return [] if finding is None else [finding]
 
 
 def _head(run: Run, tables: Tables) -> list[str]:

@@ -22,7 +22,7 @@ ROOMS: dict[str, set[str]] = {
     "maps": set(),
     "runs": {"model.shape", "model.stages", "search.index"},
     "remote": {"runs"},
-    "analysis": {"model.shape", "model.stages", "runs.labels", "runs.tables"},
+    "analysis": {"model.shape", "model.stages", "model.ledger", "runs.labels", "runs.tables"},
     "retrieval": {"model.shape", "analysis", "runs.tables"},
 }
 """Rooms of core, and what each may import of the others, whole or a module; core's own modules import no room."""

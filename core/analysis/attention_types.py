@@ -96,7 +96,7 @@ RULES: dict[str, Rule[AttentionEvidence]] = {
 }
 """In order: the first that holds is the type. The more particular come first."""
 
-MIXED_SENTENCE = "None of the written rules holds: its attention is divided."
+MIXED_SENTENCE = "It meets no type's criteria: its attention is divided."
 TYPES = (*RULES, MIXED)
 
 

@@ -42,6 +42,7 @@ def findings(
         *(Finding("caution", caution.sentence, caution.evidence) for caution in given),
         *_missing(tables),
         *_older(tables),
+        *_without_twin(tables),
         *_labelled_by_itself(tables),
         *_specialisation(tables, stages),
         *_standing_out(tables, stages),
@@ -289,6 +290,16 @@ def _older(tables: Tables) -> Iterator[Finding]:
             "older",
             "An older version analysed this run: its heads are not compared with random slices. Run 'analyse' again.",
             "missing: analysis/null.parquet",
+        )
+
+
+def _without_twin(tables: Tables) -> Iterator[Finding]:
+    why = tables.manifest.steps["analyse"].options.get("no_untrained_twin")
+    if why is not None:
+        yield Finding(
+            "untrained",
+            "The run is not compared with random weights, so nothing here shows that a difference was learned.",
+            str(why),
         )
 
 

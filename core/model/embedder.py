@@ -12,7 +12,7 @@ import numpy as np
 
 from core.errors import Mistake
 from core.model.ablation import Change, Heads, Swept, ablated, mean_outputs, sweep, without
-from core.model.attention import Attended, Keep, Matrix, attention, attention_matrix, pieces_of, read_attention
+from core.model.attention import Attended, Keep, Matrix, Piece, attention, attention_matrix, pieces_of, read_attention
 from core.model.batches import batches, choose_max_tokens, pad
 from core.model.card import ModelCard, read_model_card
 from core.model.device import TOKEN_BUDGETS, choose_device, choose_precision, is_out_of_memory
@@ -29,6 +29,10 @@ from core.model.tokens import Tokens
 
 if TYPE_CHECKING:
     import torch
+
+
+_LEDGER_BYTES = 2**26
+"""What the tokens of a batch of ledgers may take; a longer text is a batch of its own."""
 
 
 @dataclass(frozen=True)
@@ -161,6 +165,7 @@ class Embedder:
         self._budget = config.token_budget or TOKEN_BUDGETS.get(self._device.type, 8_192)
         self._padding = config.padding
         self._turn = threading.Lock()
+        self._exact = config.shares  # then the loader has asked
 
     @classmethod
     def load(
@@ -257,23 +262,81 @@ class Embedder:
     def _share_bases(self) -> list[ShareBasis]:
         return [self._extract.stream.basis(layer - 1) for layer in self.info.layers]
 
-    def ledgers(self, texts: Sequence[str], *, query: bool = False) -> list[Ledger]:
-        """Each text's embedding as a sum of terms, which ``core.model.ledger.explain`` compares."""
-        ids = self._tokens.encode(texts, self.info.query_prompt if query else self.info.prompt).ids
-        found: dict[int, Ledger] = {}
+    def check_exact(self) -> None:
+        """Refuses a model whose embedding is not known to be a sum of terms; asked once per loaded model."""
         with self._turn:
-            for batch in batches([len(row) for row in ids], self._budget // self.info.shape.layers):
-                found.update(zip(batch, ledgers(self._extract, *self._padded(ids, batch)), strict=True))
+            if not self._exact:
+                check_exact(self._extract)
+                self._exact = True
+
+    def ledgers(self, texts: Sequence[str], *, query: Sequence[bool] | bool = False) -> list[Ledger]:
+        """Each text's embedding as a sum of terms, which ``core.model.ledger.explain`` compares.
+
+        ``query`` says, for all texts or for each, whether the query prompt is put before it.
+        """
+        found = dict(self.each_ledger(texts, query=query))
         return [found[index] for index in range(len(texts))]
 
-    def word_pairs(self, first: str, second: str, layer: int, head: int) -> WordPairs:
-        """One head's value in the cosine of two texts, by the tokens it read; ``layer`` and ``head`` from 1."""
+    def each_ledger(
+        self, texts: Sequence[str], *, query: Sequence[bool] | bool = False
+    ) -> Iterator[tuple[int, Ledger]]:
+        """The same one by one, with the text's index and in no order: a ledger of a large model takes megabytes."""
+        self.check_exact()
+        asked = [query] * len(texts) if isinstance(query, bool) else query
+        ids = [self._ids(text, is_query) for text, is_query in zip(texts, asked, strict=True)]
+        for batch in batches([len(row) for row in ids], self._ledger_budget()):
+            yield from self._ledgers_of(batch, ids)
+
+    def _ledger_budget(self) -> int:
+        """Tokens of a batch of ledgers: with mean pooling every token has two rows per layer in memory at once."""
+        shape = self.info.shape
+        return min(self._budget, _LEDGER_BYTES // (8 * shape.layers * shape.hidden))
+
+    def _ledgers_of(self, batch: list[int], ids: list[list[int]]) -> Iterator[tuple[int, Ledger]]:
+        """One batch; where memory does not suffice, its halves."""
+        import torch
+
+        try:
+            with self._turn:
+                found = ledgers(self._extract, *self._padded(ids, batch))
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            if len(batch) == 1:
+                raise self._too_long(len(ids[batch[0]])) from error
+        else:
+            yield from zip(batch, found, strict=True)
+            return
+        if self._device.type == "cuda":
+            torch.cuda.empty_cache()
+        half = len(batch) // 2
+        yield from self._ledgers_of(batch[:half], ids)
+        yield from self._ledgers_of(batch[half:], ids)
+
+    def word_pairs(
+        self, first: str, second: str, layer: int, head: int, *, query: Sequence[bool] = (False, False)
+    ) -> WordPairs:
+        """One head's value in the cosine of two texts, by the tokens it read; ``layer`` and ``head`` from 1.
+
+        ``query`` says of each text whether the query prompt is put before it.
+        """
         index = self.info.shape.layer_index(layer)
         check_head(head, self.info.shape.heads)
-        ids = self._tokens.encode([first, second], self.info.prompt).ids
+        self.check_exact()
+        ids = [self._ids(text, is_query) for text, is_query in zip((first, second), query, strict=True)]
         with self._turn:
             shares = [source_shares(self._extract, row, index) for row in ids]
             return word_pairs(self._extract, shares[0], shares[1], index, head - 1)
+
+    def pieces(self, text: str, *, query: bool = False) -> tuple[Piece, ...]:
+        """The tokens of a text as the model sees them: what the numbers of ``word_pairs`` stand for."""
+        return pieces_of(text, self._tokens.spans(text, self._prompt(query)))
+
+    def _prompt(self, query: bool) -> str:
+        return self.info.query_prompt if query else self.info.prompt
+
+    def _ids(self, text: str, query: bool) -> list[int]:
+        return self._tokens.encode([text], self._prompt(query)).ids[0]
 
     def without(self, heads: Heads, instead: Mapping[int, torch.Tensor] | None = None) -> Change:
         """The change that switches heads off: layer and head from 1; see ``core.model.ablation.without``."""
@@ -333,10 +396,7 @@ class Embedder:
             if not is_out_of_memory(error):
                 raise
             if len(batch) == 1:
-                raise Mistake(
-                    f"A document of {len(ids[batch[0]])} tokens does not fit into the memory of {self._device}. "
-                    "Give a smaller --max-tokens, or --device cpu."
-                ) from error
+                raise self._too_long(len(ids[batch[0]])) from error
         else:
             self._keep(batch, rows, result)
             return
@@ -346,6 +406,12 @@ class Embedder:
         self._budget = max(1, half * len(ids[batch[0]]))
         self._embed_batch(batch[:half], ids, result)
         self._embed_batch(batch[half:], ids, result)
+
+    def _too_long(self, tokens: int) -> Mistake:
+        return Mistake(
+            f"A document of {tokens} tokens does not fit into the memory of {self._device}. "
+            "Give a smaller --max-tokens, or --device cpu."
+        )
 
     def _padded(self, ids: list[list[int]], batch: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
         padded, mask = pad([ids[index] for index in batch], self._tokens.pad, self._padding)

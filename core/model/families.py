@@ -168,7 +168,7 @@ def shape_of(model: nn.Module, family: Family) -> ModelShape:
     if not inputs or inputs % heads:
         raise Mistake(
             f"The module {family.projection.format(0)} takes {inputs} numbers, which {heads} heads cannot share "
-            "evenly: it is not the heads' output projection. Mend this family's row in core/model/families.py."
+            "evenly: it is not the heads' output projection. Fix this family's row in core/model/families.py."
         )
     return ModelShape(
         layers=config.num_hidden_layers,

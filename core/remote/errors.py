@@ -50,9 +50,11 @@ def sentence(address: Address, said: str) -> str:
     if has(_BAD_KEYS):
         return f"The credentials for {address} are wrong or have run out. Set {keys} in the environment anew."
     if has(_DENIED) and address.scheme == "s3" and not os.environ.get("AWS_ACCESS_KEY_ID"):
-        return f"{address} lets nobody in without credentials, and there are none. Set {keys} in the environment."
+        return f"{address} requires credentials, and none are set. Set {keys} in the environment."
     if has(_DENIED):
-        return f"The credentials in the environment may not do this at {address}. Have them allowed, or set others."
+        return (
+            f"The credentials in the environment may not do this at {address}. Grant access or use other credentials."
+        )
     if has(_ELSEWHERE):
         return f"The bucket of {address} lies in another region. Set AWS_REGION to its region."
     if has(_NO_ANSWER):

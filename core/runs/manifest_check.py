@@ -103,7 +103,7 @@ def problem(found: Any) -> str:
     if not isinstance(files, dict) or len(files) > MOST_FILES or not all(map(_is_file, files, files.values())):
         return "'files' must be a SHA-256 for each path"
     if not _is_modest({key: value for key, value in found.items() if key != "files"}):
-        return "it is nested too deep, too long, or has texts that are none"
+        return "it is nested too deep, too long, or contains invalid text"
     for name, kind in _FIELDS.items():
         part, key = name.split(".")
         if key not in found[part]:

@@ -250,7 +250,9 @@ class Run:
         docs = np.concatenate(parts).astype(np.int64)
         in_order = len(docs) == manifest.with_vectors and (np.diff(docs) > 0).all()
         if not in_order or docs[0] < 0 or docs[-1] >= documents:
-            raise Mistake(f"heads/stage={stage} names other documents than it may. Rebuild it with '{self.rebuild}'.")
+            raise Mistake(
+                f"heads/stage={stage} lists documents that are not in the run. Rebuild it with '{self.rebuild}'."
+            )
         return docs
 
     def document_vectors(self, stage: int, doc: int) -> np.ndarray:

@@ -150,6 +150,7 @@ _TASK = pa.field("task", pa.string(), nullable=False)
 _LAYER = pa.field("layer", pa.int16(), nullable=False)
 _ASPECT = pa.field("aspect", pa.string(), nullable=False)
 _OTHER = pa.field("other", pa.string(), nullable=False)
+_TERM = (pa.field("kind", pa.string(), nullable=False), pa.field("layer", pa.int16()), pa.field("head", pa.int16()))
 
 ANALYSIS: dict[str, pa.Schema] = {
     # How often the labelled topic is within the nearest 1, 5, 10; head 0 is the full embedding, null a pooling.
@@ -545,6 +546,26 @@ ANALYSIS: dict[str, pa.Schema] = {
             pa.field("predicted", pa.list_(pa.field("element", pa.int16())), nullable=False),
         ]
     ),
+    # Each term's signed part of the embedding's length, over a sample: those of one document add up to 1. ``kind`` is
+    # one of core.model.ledger.KINDS, or a sum of terms (core.analysis.embedding_parts); see there for layer and head.
+    "parts": pa.schema(
+        [
+            *_TERM,
+            *_figures("mean", "low", "high", "spread", "explained", "explained_by_chance"),
+            pa.field("documents", pa.int32(), nullable=False),
+        ]
+    ),
+    # By topic: the mean, and its gap to all other labelled documents with the gap's interval.
+    "part_topics": pa.schema(
+        [
+            *_TERM,
+            pa.field("topic", pa.string(), nullable=False),
+            *_figures("mean", "gap", "low", "high"),
+            pa.field("documents", pa.int32(), nullable=False),
+        ]
+    ),
+    # What each term adds to the cosine of two random documents; 95 % of pairs lie between ``low`` and ``high``.
+    "pair_parts": pa.schema([*_TERM, *_figures("mean", "low", "high"), pa.field("pairs", pa.int32(), nullable=False)]),
     # Every layer and head, both from 1; see core/analysis/attention_measures.py. Null: impossible, as "next" if causal.
     "attention": pa.schema(
         [

@@ -80,8 +80,9 @@ STEPS: dict[str, StepFacts] = {
         tables=(
             *("layers", "layer_curves", "layer_profiles", "layer_topics", "layer_documents"),
             *("layer_null", "layer_null_summary"),
+            *("parts", "part_topics", "pair_parts"),
         ),
-        newer=("layer_null", "layer_null_summary"),
+        newer=("layer_null", "layer_null_summary", "parts", "part_topics", "pair_parts"),
         from_labels=True,
         in_all="optional",
     ),

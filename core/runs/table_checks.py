@@ -206,6 +206,19 @@ LAYOUTS: dict[str, Layout] = {
         exact=False,
         never_null=("heads", "slices", "spread", "spread_p", "flagged"),
     ),
+    "parts": Layout(
+        ("kind", "head"), lambda sizes: _parts(sizes), exact=False, never_null=("mean", "low", "high"), per="layer"
+    ),
+    "part_topics": Layout(
+        ("kind", "head", "topic"),
+        lambda sizes: _parts(sizes) * sizes.topics,
+        exact=False,
+        never_null=("mean", "gap"),
+        per="layer",
+    ),
+    "pair_parts": Layout(
+        ("kind", "head"), lambda sizes: _parts(sizes), exact=False, never_null=("mean", "low", "high"), per="layer"
+    ),
     "layer_topics": Layout(
         ("layer", "head", "topic"), lambda sizes: _cells(sizes) * sizes.topics, exact=False, never_null=("gap",)
     ),
@@ -219,7 +232,10 @@ LAYOUTS: dict[str, Layout] = {
 """The same names as core.runs.schema.ANALYSIS."""
 
 _FIRST_HEAD = dict.fromkeys(
-    ("null", "layer_null", "confusion", "redundancy", "importance", "head_weights", "attention", "attention_patterns"),
+    (
+        *("null", "layer_null", "confusion", "redundancy", "importance", "head_weights", "attention"),
+        *("attention_patterns", "parts", "part_topics", "pair_parts"),
+    ),
     1,
 )
 """The least ``head``, where it is not 0, the full embedding or all heads together."""
@@ -249,6 +265,7 @@ _OWN_TEXTS: dict[str, dict[str, tuple[object, ...]]] = {
     "layer_null": {"measure": known.LAYER_NULL_MEASURES, "verdict": known.NULL_VERDICTS},
     "layer_null_summary": {"measure": known.LAYER_NULL_MEASURES},
     "layer_documents": {"side": known.SIDES},
+    **{name: {"kind": known.PART_KINDS} for name in ("parts", "part_topics", "pair_parts")},
 }
 """By table: the values that a column of it may have."""
 
@@ -256,6 +273,11 @@ _OWN_TEXTS: dict[str, dict[str, tuple[object, ...]]] = {
 def _cells(sizes: Sizes) -> int:
     """Of a stage's grid of layers and heads, the full embedding included."""
     return sizes.layers * (1 + sizes.heads)
+
+
+def _parts(sizes: Sizes) -> int:
+    """Rows per layer: its heads, their sum, block and biases; at most six more belong to no layer."""
+    return sizes.heads + 3 + 6
 
 
 def check_rows(name: str, table: pa.Table, sizes: Sizes, remedy: str) -> None:

@@ -46,6 +46,8 @@ LAYER_CURVES = {
 }
 LAYER_NULL_MEASURES = ("names", "examples", "selectivity", "alignment", "mean", "spread", "sparsity")
 """What heads are compared with random slices by at every layer."""
+PART_KINDS = ("embedding", "head", "mlp", "bias", "heads", "mlps", "biases", "total")
+"""Terms of an embedding, and sums of them."""
 SIDES = ("most", "least")
 TO_READ = 5
 """Documents of each side."""

@@ -18,7 +18,7 @@ from pages.shared.data import RunState, cache_folder, documents, runs, search
 from pages.shared.text import plain, shortened
 from pages.shared.url import choice_from_url, choice_to_url, keep_choices, linked
 
-SEARCH_HELP = "All words must occur, or words that begin so. Accents and capitals do not count."
+SEARCH_HELP = "All words must occur; prefixes count. Accents and capitals are ignored."
 _MOST_OPTIONS, _MOST_BUTTONS = 1_000, 64
 
 

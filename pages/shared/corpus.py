@@ -17,7 +17,7 @@ from core.retrieval.pairs import usual_pairs
 from core.retrieval.votes import Say
 from core.runs.results import read_examples, read_fitted_map, read_similarity, read_topics
 from core.runs.run import Run
-from pages.shared.data import RunState, head_index, labels, tables, vector_docs
+from pages.shared.data import RunState, head_index, labels, own_similarity, tables, vector_docs
 from pages.shared.run_version import FIGURES, one_version
 
 MOST_COMPARED = 50_000
@@ -45,6 +45,17 @@ def yardstick(state: RunState, stage: int, reference: str = NAMES) -> Yardstick:
         own = labels(state)[vector_docs(state)]
         return _yardstick_by_examples(state.run, state.analysis_version, stage, index, own)
     return _yardstick(state.run, state.analysis_version, stage, index)
+
+
+def own_topic_similarity(state: RunState, stage: int, reference: str = NAMES) -> np.ndarray:
+    """``[doc, 1 + head]``: each document's similarity to its own topic; column 0 is the full embedding.
+
+    NaN without a label; by examples also where the topic has too few of them or the run has no vector of the document.
+    """
+    if reference == EXAMPLES:
+        own, docs = labels(state), vector_docs(state)
+        return _own_by_examples(state.run, state.analysis_version, stage, head_index(state, stage), own, docs)
+    return own_similarity(state, stage)
 
 
 def reliability(state: RunState, stage: int, reference: str) -> Reliability | None:
@@ -114,6 +125,25 @@ def _yardstick_by_examples(run: Run, version: str, stage: int, _index: HeadIndex
         _labels[docs],
         Ranks.of([_index.activations[:, docs].T]),
     )
+
+
+@st.cache_resource(max_entries=12, show_spinner="Comparing the documents with their topics' examples …")
+@one_version(*FIGURES)
+def _own_by_examples(
+    run: Run, version: str, stage: int, _index: HeadIndex, _labels: np.ndarray, _docs: np.ndarray
+) -> np.ndarray:
+    stored = read_examples(run, stage)
+    examples = Examples(stored.sums, stored.counts)
+    found = np.full((len(_labels), 1 + len(_index.lengths)), np.nan, dtype=np.float32)
+    for first in range(0, _index.docs, _PIECE):
+        docs, part = _docs[first : first + _PIECE], _index.vectors[first : first + _PIECE]
+        known = _labels[docs] >= 0
+        own = _labels[docs][known]
+        near = examples.with_full(part[known].astype(np.float32) - stored.mean, own)
+        found[docs[known]] = near[np.arange(len(own)), :, own]
+    found[~np.isfinite(found)] = np.nan
+    found.setflags(write=False)
+    return found
 
 
 def compared_with(documents: int) -> np.ndarray:

@@ -17,6 +17,8 @@ import streamlit as st
 from core.errors import Mistake
 from core.model.attention import Attended, Matrix
 from core.model.chunks import Chunk, Reach, chunks, reach
+from core.model.head_words import HeadWords, head_words
+from core.model.ledger import Explanation, explain
 from core.model.stages import split_heads
 from core.runs.manifest import Manifest
 from core.settings import setting
@@ -54,6 +56,16 @@ class EmbeddedText:
     vectors: dict[int, np.ndarray]
     """By stage ``[part, head, dim]``, float32, not normalised."""
     reach: Reach
+
+
+@dataclass(frozen=True)
+class WhyText:
+    """One of two texts that are compared."""
+
+    name: str
+    text: str
+    query: bool = False
+    """Whether the model's query prompt goes before it."""
 
 
 @dataclass
@@ -169,6 +181,42 @@ def attention_matrix(state: RunState, text: str, layer: int) -> Matrix | None:
         return replace(found, weights=found.weights.astype(np.float16))
 
     return _result(f"attention at layer {layer}", state, text, work)
+
+
+def explained(state: RunState, first: WhyText, second: WhyText) -> Explanation | None:
+    """The cosine of two texts as a sum over the model's parts; None while that is not there yet."""
+    manifest = state.manifest
+    assert manifest is not None
+
+    def work(ticket: Ticket[Explanation]) -> Explanation:
+        model = model_pool().model(manifest, ticket)
+        ticket.check("Taking both embeddings apart …")
+        one, other = model.ledgers([first.text, second.text], query=(first.query, second.query))
+        if not (one.output.any() and other.output.any()):
+            raise Mistake("One of the two texts has an embedding of length 0, which has no cosine. Choose another.")
+        return explain(one, other)
+
+    return _result(f"why {first.query} {second.query}", state, _joined(first, second), work)
+
+
+def head_in_both(state: RunState, first: WhyText, second: WhyText, layer: int, head: int) -> HeadWords | None:
+    """Which words make up one head's value in that sum; ``layer`` and ``head`` from 1, None while it is not there."""
+    manifest = state.manifest
+    assert manifest is not None
+
+    def work(ticket: Ticket[HeadWords]) -> HeadWords:
+        model = model_pool().model(manifest, ticket)
+        ticket.check("Comparing word by word …")
+        found = model.word_pairs(first.text, second.text, layer, head, query=(first.query, second.query))
+        pieces = (model.pieces(first.text, query=first.query), model.pieces(second.text, query=second.query))
+        return head_words((first.text, second.text), pieces, found)
+
+    kind = f"words {first.query} {second.query} layer {layer} head {head}"
+    return _result(kind, state, _joined(first, second), work)
+
+
+def _joined(first: WhyText, second: WhyText) -> str:
+    return f"{len(first.text)} {first.text}{second.text}"
 
 
 def attended_already(state: RunState, text: str) -> Attended | None:

@@ -36,6 +36,7 @@ PAGES = {
 TITLES = {
     "caution": "What cannot be concluded",
     "older": "What is missing",
+    "untrained": "Not compared with random weights",
     "specialisation": "Do heads specialise?",
     "heads": "Heads that stand out",
     "runs": "The same head elsewhere",

@@ -57,6 +57,14 @@ TERMS: dict[str, str] = {
     "aspect": "A label axis of the corpus: topic, genre, language, length, or any column with few values.",
     "Cramér's V": "How far one aspect decides the other in this corpus: 0 not at all, 1 wholly; corrected for small "
     "samples.",
+    "share": "What a head, a feed-forward block, the embeddings or biases add to the model's embedding, exactly: with "
+    "the norms' statistics of the text taken as given, the embedding is the sum of these.",
+    "why similar": "The embedding is a sum over heads, feed-forward blocks, embeddings and biases, and so is the "
+    "cosine of two embeddings. What two terms have in common is split evenly between them.",
+    "random pairs": "The baseline: the same sum, averaged over random pairs of documents. What it has too is common to "
+    "all pairs, and not a reason why these two are similar.",
+    "why words": "A head adds up what it reads from the words of a text, so its part of the cosine is a sum over "
+    "words, exactly.",
     "role": "What a head does, by written rules on its figures; heads for which none holds have no role.",
 }
 

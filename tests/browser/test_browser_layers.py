@@ -50,7 +50,7 @@ def address(serve: Callable[..., str], cache: Path) -> str:
 def opened(page: Page, address: str) -> Locator:
     """The grid, drawn."""
     page.goto(address)
-    grid = page.locator(".hs-grid[data-version]")
+    grid = page.locator(".hs-grid[data-version]").first  # the second has the parts of the embedding
     expect(grid).to_be_visible(timeout=SLOW)
     settle(page)
     return grid

@@ -328,7 +328,7 @@ def test_the_server_leaves_camera_and_words_alone(page: Page, address: str) -> N
     page.get_by_role("link", name="Head map").first.click()
     expect(page.locator("canvas[data-drawn]")).to_be_visible(timeout=SLOW)
     shown(page, "camera", "0.45,0.55,1.2")
-    expect(page.get_by_role("textbox", name="Light up documents")).to_have_value("rivers")
+    expect(page.get_by_role("textbox", name="Highlight documents")).to_have_value("rivers")
 
 
 @pytest.mark.parametrize(
@@ -346,7 +346,7 @@ def test_a_hostile_camera_or_layout_is_left_out(page: Page, address: str, given:
 
 def test_words_light_up_documents_and_are_in_the_link(page: Page, elsewhere: Page, address: str) -> None:
     open_map(page, address)
-    field = page.get_by_role("textbox", name="Light up documents")
+    field = page.get_by_role("textbox", name="Highlight documents")
     field.fill("  document   1 ")
     field.press("Enter")
     shown(page, "lit", str(4 * 11))
@@ -354,7 +354,7 @@ def test_words_light_up_documents_and_are_in_the_link(page: Page, elsewhere: Pag
     page.wait_for_url("**/head_map?words=document+1")
     open_map(elsewhere, page.url)
     shown(elsewhere, "lit", str(4 * 11))
-    expect(elsewhere.get_by_role("textbox", name="Light up documents")).to_have_value("document 1")
+    expect(elsewhere.get_by_role("textbox", name="Highlight documents")).to_have_value("document 1")
     field.fill(" document 19 ")
     field.press("Enter")
     shown(page, "lit", "4")
@@ -372,6 +372,6 @@ def test_words_light_up_documents_and_are_in_the_link(page: Page, elsewhere: Pag
 def test_untrusted_words_stay_words(page: Page, address: str) -> None:
     nasty = '<img src=x onerror="window.hit=1">'
     open_map(page, f"{address}?words=%3Cimg%20src=x%0Aonerror=%22window.hit=1%22%3E")
-    expect(page.get_by_role("textbox", name="Light up documents")).to_have_value(nasty)
+    expect(page.get_by_role("textbox", name="Highlight documents")).to_have_value(nasty)
     expect(page.get_by_text("No document has all of these words")).to_be_visible(timeout=SLOW)
     assert page.evaluate("window.hit") is None

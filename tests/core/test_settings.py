@@ -134,7 +134,7 @@ def test_the_app_tells_them_on_a_page_instead_of_data(planted_cache: Path, monke
 
 def test_a_variable_that_is_none_of_ours_is_told(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     assert unknown_settings({"HEADSCOPE_UPLOAD": "3", "HEADSCOPE_CACHE": "x", "PATH": "y", "XHEADSCOPE_": "z"}) == [
-        "HEADSCOPE_UPLOAD is no setting of Headscope and does nothing. Did you mean HEADSCOPE_UPLOAD_MB?"
+        "HEADSCOPE_UPLOAD is not a Headscope setting and is ignored. Did you mean HEADSCOPE_UPLOAD_MB?"
     ]
     (sentence,) = unknown_settings({"HEADSCOPE_ZZZ": ""})
     assert sentence.endswith(f"There are: {', '.join(SETTINGS)}.")
@@ -144,8 +144,8 @@ def test_a_variable_that_is_none_of_ours_is_told(command: Callable[..., Any], mo
     assert "Did you mean HEADSCOPE_CACHE?" in outcome.err
 
 
-def test_the_readme_says_the_same_as_the_table() -> None:
-    section = (ROOT / "README.md").read_text().split("\n## Configuration\n")[1].split("\n## ")[0]
+def test_the_documented_settings_are_those_of_the_table() -> None:
+    section = (ROOT / "docs" / "configuration.md").read_text().split("\n## ")[0]
     rows = re.findall(r"^\| `(HEADSCOPE_\w+)` \| (.+) \| (.+) \|$", section, re.MULTILINE)
     assert rows == [(name, row.meaning, row.shown) for name, row in SETTINGS.items()]
     assert {row.field for row in SETTINGS.values()} == {field.name for field in fields(Settings)}

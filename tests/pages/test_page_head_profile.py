@@ -249,6 +249,13 @@ def test_the_gallery_has_every_head_once_under_its_role(open_page: Callable[...,
     assert f"most {FOLLOWED}," in pictures[0]
     assert [body.count("left: 10%") for body in pictures] == [6] * 4  # a bar a topic
     assert dict(app.query_params) == {"stage": "3", "view": "gallery"}
+    beyond = {
+        head: [row["measure"] for row in rows(planted, "null", stage=3, head=head) if row["verdict"] == "above"]
+        for head in found
+    }
+    assert beyond[FOLLOWER]
+    expected = sorted(len(measures) for measures in beyond.values() if measures)
+    assert sorted(int(count) for count in re.findall(r"above random slices in (\d) measure", said(app))) == expected
 
 
 def test_a_link_of_the_gallery_leads_to_the_head(open_page: Callable[..., AppTest], planted: Run) -> None:

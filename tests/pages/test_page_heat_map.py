@@ -121,6 +121,28 @@ def test_the_study_s_picture_is_sent_cell_by_cell(
     assert dict(app.query_params) == {}
 
 
+def test_documents_can_be_compared_with_their_topics_examples(
+    open_page: Callable[..., AppTest], analysed_cache: Path, files: Files
+) -> None:
+    got = sent(app := open_page(analysed_cache, by="examples"))
+    assert dict(app.query_params) == {"by": "examples"}
+    parts = [pq.read_table(path) for path in sorted((analysed_cache / "demo/heads/stage=1").glob("*.parquet"))]
+    vectors = np.array([row for part in parts for row in part["vector"].to_pylist()], dtype=np.float64)
+    centred = (vectors - vectors.mean(axis=0)).reshape(len(vectors), 12, 32)
+    doc = files.titles.index(got.titles[0])
+    others = [one for one, topic in enumerate(files.of) if topic == files.of[doc] and one != doc]
+
+    def cosine(first: np.ndarray, second: np.ndarray) -> float:
+        return float(first @ second / np.linalg.norm(first) / np.linalg.norm(second))
+
+    mean = centred[others].mean(axis=0)
+    expected = [cosine(centred[doc].ravel(), mean.ravel())]
+    expected += [cosine(centred[doc, head], mean[head]) for head in range(12)]
+    np.testing.assert_allclose(got.values[0][:, 0], expected, atol=2e-3)
+    app = open_page(analysed_cache, by="examples", block="0")
+    assert "13 documents, nearest to the topic's examples first, at stage 1" in said(app)
+
+
 def test_stages_order_and_range_are_chosen(
     open_page: Callable[..., AppTest], analysed_cache: Path, files: Files
 ) -> None:

@@ -52,6 +52,7 @@ def test_the_page_says_where_topics_are_and_shows_the_last_layer(
         "Where in depth do heads specialise?",
         "Layers × heads",
         "Layer 4, full embedding, at stage 1",
+        "How much of the embedding is whose?",
     ]
     assert figures(app)["Topic match"] == cell(made, "topic_match", layer=4, stage=1, head=0)
     assert plain("All 60 documents.") in said(app)
@@ -72,7 +73,7 @@ def test_another_measure_stage_and_cell_are_shown_and_are_in_the_address(
     assert app.subheader[0].value == "Key/value groups (CKA) over depth"
     assert "without the model's final norm" in said(app)
     assert "Heads that share a key/value head are more alike than others at" in said(app)
-    assert app.subheader[-1].value == "Layer 2, head 3, at stage 3"
+    assert app.subheader[-2].value == "Layer 2, head 3, at stage 3"
     kept = {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
     assert kept == {"layer": "2", "head": "3", "measure": "groups", "stage": "3"}
 
@@ -138,7 +139,7 @@ def test_a_hostile_address_falls_back(
     address: dict[str, str],
 ) -> None:
     app = page_at(made.cache, PAGE, monkeypatch, **address)
-    assert app.subheader[-1].value == "Layer 4, full embedding, at stage 1"
+    assert app.subheader[-2].value == "Layer 4, full embedding, at stage 1"
     assert "not here" in app.toast[0].value
 
 
@@ -152,7 +153,7 @@ def test_a_run_without_labels_has_the_probe(tmp_path: Path, monkeypatch: pytest.
     assert not app.exception
     assert "Topic match and topic selectivity needs documents with a topic" in said(app)
     assert app.selectbox(key="measure").options == ["Probe accuracy", "Key/value groups (CKA)", "Activation"]
-    assert app.subheader[-1].value == "Layer 4, full embedding, at stage 1"
+    assert app.subheader[-2].value == "Layer 4, full embedding, at stage 1"
 
 
 def test_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -191,7 +191,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
         ("vectors", "stages", [3, 1], "'vectors.stages' must be some of 1, 2, 3, in order"),
         ("corpus", "documents", 10**12, "'corpus.documents' must be a whole number from 0 to 2,147,483,647"),
         ("corpus", "extra", {"title": "string"}, "'corpus.extra' must name columns of the corpus's own"),
-        ("corpus", "source", "\ud800", "it is nested too deep, too long, or has texts that are none"),
+        ("corpus", "source", "\ud800", "it is nested too deep, too long, or contains invalid text"),
         ("steps", "embed", [], "'steps.embed' is no object"),
     ],
 )

@@ -16,9 +16,11 @@ from threadpoolctl import threadpool_limits
 
 from core.analysis.heat_map import heat_map
 from core.errors import Mistake
+from core.model.embedder import Embedder
 from core.model.shape import ModelShape
 from core.runs import verify
 from core.runs.labels import labels_of
+from core.runs.manifest import Manifest
 from core.runs.parts import write_part
 from core.runs.results import read_analysis, read_own_similarity, read_similarity, read_topics
 from core.runs.run import Run
@@ -26,6 +28,7 @@ from precompute.job.fingerprint import part_digest
 from precompute.job.progress import Report
 from precompute.job.step import StepResult
 from precompute.job.topic_vectors import TopicModel
+from precompute.report import report
 from precompute.steps.analyse import stage as analyse_stage
 from precompute.steps.analyse import step as analyse
 from precompute.steps.analyse.step import AnalyseConfig
@@ -205,7 +208,7 @@ def test_a_finished_analysis_is_skipped_and_another_setting_is_not(planted: Run)
     assert files(planted) == before
     assert not analysed(planted, centre=True).skipped
     assert files(planted) != before
-    assert planted.manifest().steps["analyse"].options == {"centre": True}
+    assert planted.manifest().steps["analyse"].options["centre"] is True
 
 
 def test_a_file_that_has_gone_is_made_again(planted: Run) -> None:
@@ -517,3 +520,32 @@ def test_the_report_for_a_person_and_for_a_machine(demo: Run, command: Callable[
     )
     assert [row["head"] for row in found["heads"]["2"]] == list(range(1, 13))
     assert all(any(letter.isdigit() for letter in finding["evidence"]) for finding in found["findings"])
+
+
+class TooLargeModel(PlantedTopics):
+    """A model of two billion parameters, as far as a second copy is concerned."""
+
+    def untrained(self, manifest: Manifest, seed: int, check: Callable[[int, str], None]) -> Embedder:
+        check(2_000_000_000, "cpu")
+        raise AssertionError("It should have been refused.")
+
+
+def test_a_twin_that_would_take_too_long_is_left_out_and_the_report_says_so(tmp_path: Path) -> None:
+    run = write_run(tmp_path, "large", SHAPE, vectors, LABELS)
+    analyse.run(AnalyseConfig(tmp_path, "large", model=TooLargeModel(SHAPE, PLANTED)))
+    assert read_analysis(run, "untrained").num_rows == 0
+    found = [one for one in json.loads(report(tmp_path, "large", True))["findings"] if one["about"] == "untrained"]
+    assert [one["evidence"] for one in found] == [
+        "Its 2,000,000,000 parameters take too long on a processor; run 'analyse' on a GPU."
+    ]
+
+
+def test_the_report_compares_the_runs_of_one_model(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        write_run(tmp_path, name, SHAPE, vectors, LABELS)
+        analyse.run(AnalyseConfig(tmp_path, name, model=MODEL))
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "manifest.json").write_text("{", encoding="utf-8")
+    found = [one for one in json.loads(report(tmp_path, "first", True))["findings"] if one["about"] == "runs"]
+    assert len(found) == 1
+    assert "is the best single head in 2 of 2 runs of this model" in found[0]["sentence"]

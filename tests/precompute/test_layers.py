@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from core.analysis.embedding_parts import GROUP_KINDS
 from core.analysis.group_gaps import group_gaps
 from core.analysis.head_measures import LAYER_MEASURES
 from core.analysis.layer_findings import (
@@ -28,6 +29,7 @@ from core.analysis.layer_measures import MEASURES
 from core.analysis.redundancy import Redundancy
 from core.analysis.roles import BEYOND
 from core.errors import Mistake
+from core.model.ledger import KINDS
 from core.model.same_model import run_model
 from core.model.shape import ModelShape
 from core.runs import verify
@@ -36,7 +38,7 @@ from core.runs.results import read_analysis
 from core.runs.run import Run
 from core.runs.steps import STEPS
 from core.runs.table_checks import Sizes, check_rows
-from core.runs.vocabulary import LAYER_NULL_MEASURES
+from core.runs.vocabulary import LAYER_NULL_MEASURES, PART_KINDS
 from precompute.job.fingerprint import part_digest
 from precompute.job.step import StepResult
 from precompute.steps.analyse import step as analyse
@@ -238,6 +240,45 @@ def test_the_follower_s_topics_and_documents_are_kept(made: Run) -> None:
     assert values[0] == pytest.approx(cosine, abs=1e-5)
 
 
+# How much of the embedding is whose
+
+
+def test_every_term_has_its_part_and_all_add_up_to_one(made: Run) -> None:
+    parts = {(row["kind"], row["layer"], row["head"]): row for row in rows(made, "parts")}
+    assert len(parts) == 1 + 16 + 4 + 4  # embeddings, heads, each layer's heads, sums
+    assert parts["head", 2, 3]["mean"] == pytest.approx(0.23)
+    assert parts["heads", 2, None]["mean"] == pytest.approx(0.21 + 0.22 + 0.23 + 0.24)
+    assert parts["heads", None, None]["mean"] == pytest.approx(4.4)  # 4 · (0.1 + … + 0.4) + 4 · (0.01 + … + 0.04)
+    assert parts["embedding", None, None]["mean"] == pytest.approx(-3.4)
+    assert parts["total", None, None]["mean"] == pytest.approx(1)
+    assert {row["documents"] for row in parts.values()} == {60}
+    assert parts["head", 2, 3]["spread"] == pytest.approx(0, abs=1e-6)
+
+
+def test_random_pairs_have_the_mean_cosine_of_the_sample(made: Run) -> None:
+    output = planted(TEXTS)[3][-1]
+    unit = output / np.linalg.norm(output, axis=1, keepdims=True)
+    cosines = (unit @ unit.T)[np.triu_indices(60, 1)]
+    total = next(row for row in rows(made, "pair_parts") if row["kind"] == "total")
+    assert total["pairs"] == 1_000  # of 1,770
+    assert total["mean"] == pytest.approx(cosines.mean(), abs=0.02)
+    assert total["low"] == pytest.approx(np.percentile(cosines, 2.5), abs=0.05)
+    (head,) = rows(made, "pair_parts", kind="head", layer=2, head=3)
+    assert head["mean"] == pytest.approx(0.23 * total["mean"], abs=1e-6)
+
+
+def test_a_model_without_exact_shares_has_the_other_tables(copied: Run) -> None:
+    class Uneven(PlantedLayers):
+        def check_exact(self) -> None:
+            raise Mistake("Its terms miss its output.")
+
+    assert not swept(copied, model=Uneven(planted), again=True).skipped
+    for table in ("parts", "part_topics", "pair_parts"):
+        assert rows(copied, table) == []
+    assert rows(copied, "layers")
+    assert verify.verify(copied, part_digest).problems == ()
+
+
 # The step
 
 
@@ -319,6 +360,9 @@ def test_without_labels_the_probe_and_the_activation_remain(tmp_path: Path) -> N
         ("layer_null", "head", 0, "'head' that is not 1 to 4"),
         ("layer_null", "verdict", "perhaps", "'verdict' that is not known"),
         ("layer_null", "p_adjusted", None, "lacks figures in 'p_adjusted'"),
+        ("parts", "kind", "soul", "'kind' that is not known"),
+        ("parts", "head", 0, "'head' that is not 1 to 4"),
+        ("pair_parts", "mean", None, "lacks figures in 'mean'"),
         ("layer_null_summary", "layer", 2, "rows twice"),
         ("layer_null_summary", "measure", "neighbour", "'measure' that is not known"),
         ("layer_null_summary", "slices_spreads", [float("inf")], "not finite"),
@@ -522,6 +566,7 @@ def test_the_mean_head_is_held_against_the_mean_slice_by_document() -> None:
 
 def test_the_tables_of_layers_know_the_same_names() -> None:
     assert set(LAYER_NULL_MEASURES) == set(LAYER_MEASURES)
+    assert set(PART_KINDS) == {*KINDS, *GROUP_KINDS}
     assert {measure for measure, _ in BEYOND.values()} <= set(LAYER_MEASURES)
 
 

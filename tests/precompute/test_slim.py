@@ -268,9 +268,9 @@ def test_all_keeps_a_sample_in_the_end_and_says_so(
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (lambda docs: docs[::-1], "names other documents than it may"),
+        (lambda docs: docs[::-1], "lists documents that are not in the run"),
         (lambda docs: docs + 1, "was made from other texts"),
-        (lambda docs: docs + 1_000, "names other documents than it may"),
+        (lambda docs: docs + 1_000, "lists documents that are not in the run"),
     ],
 )
 def test_verify_finds_vectors_that_are_other_documents(

@@ -65,7 +65,7 @@ async def find(walker: Walker) -> None:
 async def head_map(walker: Walker) -> None:
     await walker.turn("head_map", stage=walker.chance.randint(1, 3))
     await walker.pick("Stage")
-    await walker.reader.choose("Light up documents", f"harbour {walker.word}")
+    await walker.reader.choose("Highlight documents", f"harbour {walker.word}")
 
 
 async def heat_map(walker: Walker) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from core.model.embedder import Embedded, Room, in_memory
+from core.model.ledger import Ledger, Term
 from core.model.shape import ModelShape
 from core.runs.manifest import Manifest, Step
 from core.runs.parts import write_part, write_table
@@ -145,7 +146,21 @@ class PlantedLayers(TopicModel):
         object.__setattr__(self, "_planted", planted)
 
     def load(self, manifest: Manifest) -> Any:
+        object.__setattr__(self, "_shape", manifest.shape)
         return self
+
+    def check_exact(self) -> None:
+        """Its ledgers add up."""
+
+    def each_ledger(self, texts: Sequence[str]) -> Iterator[tuple[int, Ledger]]:
+        """Of texts that were embedded: head h of layer l has (10 l + h) % of the embedding, the embeddings the rest."""
+        shape: ModelShape = self._shape  # type: ignore[attr-defined]
+        places = [(layer, head) for layer in range(1, shape.layers + 1) for head in range(1, shape.heads + 1)]
+        shares = np.array([(10 * layer + head) / 100 for layer, head in places])
+        terms = (Term("embedding"), *(Term("head", layer, head) for layer, head in places))
+        for at, text in enumerate(texts):
+            output = self._outputs[text]  # type: ignore[attr-defined]
+            yield at, Ledger(terms, np.outer([1 - shares.sum(), *shares], output).astype(np.float32), output)
 
     def every_layer(self) -> Any:
         return self
@@ -159,6 +174,7 @@ class PlantedLayers(TopicModel):
             rows[name] = room(name, found[stage].shape)
             rows[name][:] = found[stage]
         on_batch(len(texts), 3 * len(texts))
+        object.__setattr__(self, "_outputs", dict(zip(texts, found[3][-1], strict=True)))
         nothing = np.zeros(len(texts), dtype=np.int32)
         return Embedded(
             rows["attention"], rows["projected"], found[3][-1], nothing, nothing.astype(bool), rows["outputs"]

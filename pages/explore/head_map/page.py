@@ -12,7 +12,7 @@ state = choose_run()
 st.title("Head map", help=why("stage", "key/value group", "activation"))
 st.markdown(
     "Every point is **one head's vector of one document**; points that lie close are vectors that are alike. "
-    "Heads that keep to islands of their own each say something of their own."
+    "Heads that form separate clusters encode different information."
 )
 
 if ready(state, "project"):

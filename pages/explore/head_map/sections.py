@@ -55,7 +55,7 @@ def _search(state: RunState) -> np.ndarray | None:
     assert state.manifest is not None
     words_from_url("words")
     given = st.text_input(
-        "Light up documents",
+        "Highlight documents",
         key="words",
         max_chars=MOST_LETTERS,
         placeholder="words of a title or text",

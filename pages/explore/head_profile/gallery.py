@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import streamlit as st
 
 from core.analysis.by_topic import ByTopic, by_topic
+from core.analysis.head_measures import TITLES
+from core.analysis.null import ABOVE, BELOW
 from core.analysis.report import mean_redundancy
 from core.analysis.roles import RULES
 from core.model.stages import HEADS, STAGES
@@ -19,6 +22,7 @@ from pages.shared.attention import attention_badge, types_here
 from pages.shared.controls import choose_other_run
 from pages.shared.data import RunState, labels, own_similarity, tables, topics
 from pages.shared.empty_states import no_labels
+from pages.shared.figures.random_slices import slices_alt, slices_figure, slices_rows
 from pages.shared.figures.table import cell, figure_table, interval, number
 from pages.shared.figures.topic_gaps import GRID, bars
 from pages.shared.glossary import why
@@ -139,6 +143,14 @@ def gallery(state: RunState, found: Tables, stage: int) -> None:
         no_labels("A head's role")
         _group(state, found, stage, rows, {}, "all")
         return
+    if found.pick("null", stage=stage, measure="names"):
+        show.figure(
+            slices_figure(found, "names", show.theme(), height=240),
+            "gallery-among-slices",
+            lambda: pa.Table.from_pylist(slices_rows(found, "names")),
+            "How often each head alone finds the labelled topic, on the band of random slices.",
+            alt=slices_alt(found, "names"),
+        )
     own, labelled = own_similarity(state, stage), labels(state)
     gaps = {row["head"]: by_topic(own, labelled, row["head"]) for row in rows}
     st.caption(
@@ -152,7 +164,7 @@ def gallery(state: RunState, found: Tables, stage: int) -> None:
             continue
         name = plain(role.capitalize()) if role else "No clear role"
         st.subheader(f"{name} · {len(mine)}", help=why("role"), anchor=False)
-        sentence = RULES[role].sentence if role in RULES else "None of the written rules holds for these heads."
+        sentence = RULES[role].sentence if role in RULES else "These heads meet no role's criteria."
         st.caption(plain(sentence))
         _group(state, found, stage, mine, gaps, role or "no-role")
 
@@ -167,7 +179,19 @@ def _group(state: RunState, found: Tables, stage: int, rows: list[Row], gaps: di
                 if row["head"] in gaps:
                     st.html(_bars(gaps[row["head"]], topics(state).names, limit))
                 st.caption(plain(_line(found, stage, row)))
+                _against_slices(found, stage, row["head"])
                 attention_badge(types.get(row["head"]))
+
+
+def _against_slices(found: Tables, stage: int, head: int) -> None:
+    """A line for each side on which the head lies beyond random slices, with the measures."""
+    rows = found.pick("null", stage=stage, head=head)
+    for side, icon in ((ABOVE, "arrow_upward"), (BELOW, "arrow_downward")):
+        names = [TITLES[row["measure"]] for row in rows if row["verdict"] == side]
+        if names:
+            count = f"{len(names)} measure{'s' if len(names) > 1 else ''}"
+            said = f"{side.capitalize()} random slices in {', '.join(names)}."
+            st.caption(f":material/{icon}: {side} random slices in {count}", help=said)
 
 
 def _bars(found: ByTopic, names: tuple[str, ...], limit: float) -> str:

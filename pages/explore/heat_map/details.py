@@ -8,9 +8,10 @@ import streamlit as st
 
 from core.model.stages import STAGES
 from core.runs.tables import Row
-from pages.explore.heat_map.state import NO_TOPIC, HeatMapView, row_name
+from pages.explore.heat_map.state import NO_TOPIC, HeatMapView, drawable, row_name
 from pages.shared.cards import Card, cards, open_card
-from pages.shared.data import RunState, documents, labels, neighbours, own_similarity, row_of, topics
+from pages.shared.corpus import EXAMPLES, own_topic_similarity
+from pages.shared.data import RunState, documents, labels, neighbours, row_of, topics
 from pages.shared.figures.similarity import similarity_figure
 from pages.shared.glossary import why
 from pages.shared.notices import among, no_vectors
@@ -27,16 +28,16 @@ def details(state: RunState, view: HeatMapView) -> None:
     doc, topic, row = st.session_state["doc"] - 1, st.session_state["block"], st.session_state["head"]
     st.divider()
     if doc >= 0:
-        _document(state, doc, row, st.session_state["panel"])
+        _document(state, doc, row, st.session_state["panel"], view.reference)
     elif topic != NO_TOPIC:
-        _topic(state, topic, view.stage)
+        _topic(state, topic, view.stage, view.reference)
     elif row:
         _head(row)
     else:
         st.caption("Click a cell to read its document, a head's name for its profile, a topic's name for its list.")
 
 
-def _document(state: RunState, doc: int, row: int, stage: int) -> None:
+def _document(state: RunState, doc: int, row: int, stage: int, reference: str) -> None:
     assert state.manifest is not None
     table = documents(state)
     st.subheader(f"Document {doc + 1} in the {row_name(0)}" if row == 0 else f"Document {doc + 1} in {row_name(row)}")
@@ -47,11 +48,16 @@ def _document(state: RunState, doc: int, row: int, stage: int) -> None:
             _profile_link(row)
     with right:
         st.markdown("##### Similarity to its topic", help=why("similarity", "stage"))
-        if labels(state)[doc] >= 0:
-            values = np.stack([own_similarity(state, other)[doc] for other in state.manifest.stages], axis=1)
+        if drawable(state, reference)[doc] >= 0:
+            near = [own_topic_similarity(state, other, reference)[doc] for other in state.manifest.stages]
+            values = np.stack(near, axis=1)
             _by_stage(values, state.manifest.stages, row, stage)
         else:
-            st.caption("This document has no topic from the run's list.")
+            st.caption(
+                "This document has no topic from the run's list."
+                if labels(state)[doc] < 0
+                else "This document cannot be compared with its topic's examples: there are too few."
+            )
     where = f"at stage {stage} {STAGES[stage].name}"
     st.markdown(f"##### Nearest in {row_name(row) if row else 'the full embedding'}, {where}")
     if row_of(state, doc) < 0:
@@ -71,9 +77,9 @@ def _by_stage(values: np.ndarray, stages: tuple[int, ...], row: int, stage: int)
     figure(similarity_figure(values, stages, row, stage, theme()), "document-similarity", pa.table(data))
 
 
-def _topic(state: RunState, topic: int, stage: int) -> None:
-    docs = np.flatnonzero(labels(state) == topic)
-    near = own_similarity(state, stage)[docs]
+def _topic(state: RunState, topic: int, stage: int, reference: str) -> None:
+    docs = np.flatnonzero(drawable(state, reference) == topic)
+    near = own_topic_similarity(state, stage, reference)[docs]
     every = len(docs)
     order = np.argsort(-near[:, 0], kind="stable")[:MOST_ROWS] if len(docs) else docs
     docs, near = docs[order], near[order]
@@ -106,7 +112,8 @@ def _topic(state: RunState, topic: int, stage: int) -> None:
         },
     )
     first = f"The first {len(docs):,} of {every:,}" if len(docs) < every else f"{every:,}"
-    st.caption(f"{first} documents, nearest to the topic's name first, at stage {stage}. Select one to read it.")
+    what = "examples" if reference == EXAMPLES else "name"
+    st.caption(f"{first} documents, nearest to the topic's {what} first, at stage {stage}. Select one to read it.")
 
 
 def _head(head: int) -> None:

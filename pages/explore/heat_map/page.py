@@ -29,9 +29,9 @@ state = choose_run()
 
 st.title("Topic heat map", help=why("similarity", "full embedding", "stage"))
 st.markdown(
-    "Every column is a document, every row a head. A cell is **red** where the head places the document near the name "
-    "of the document's own topic, **blue** where it turns away from it. Rows that are red in one block only follow "
-    "that topic; rows of one colour throughout do not tell topics apart."
+    "Every column is a document, every row a head. A cell is **red** where the head places the document near its own "
+    "topic (the topic's name, as in the study, or its examples), **blue** where it points away from it. Rows that are "
+    "red in one block only follow that topic; rows of one colour throughout do not tell topics apart."
 )
 
 if ready(state, "analyse"):

@@ -11,9 +11,10 @@ import streamlit as st
 
 from core.analysis.heat_map import HeatMap, heat_map
 from core.model.stages import STAGES
-from pages.explore.heat_map.state import NO_TOPIC, HeatMapView, row_name
+from pages.explore.heat_map.state import NO_TOPIC, HeatMapView, drawable, row_name
 from pages.shared.components.heatmap import Look, Panel, Pick, Sheet, canvas_heat_map, read_pick
-from pages.shared.data import RunState, documents, labels, own_similarity, topics
+from pages.shared.corpus import own_topic_similarity
+from pages.shared.data import RunState, documents, labels, topics
 from pages.shared.figures.similarity import colour_limit
 from pages.shared.show import downloads, theme
 from pages.shared.text import shortened
@@ -34,16 +35,20 @@ def columns_by(cells: HeatMap, row: int) -> np.ndarray:
 def draw(state: RunState, view: HeatMapView) -> None:
     """The canvas, and a sentence on what is drawn."""
     assert state.manifest is not None
-    own, names = labels(state), topics(state).names
-    cells = heat_map(own_similarity(state, view.stage), own, view.topics, view.per_topic)
+    own, names = drawable(state, view.reference), topics(state).names
+    cells = heat_map(own_topic_similarity(state, view.stage, view.reference), own, view.topics, view.per_topic)
+    if not len(cells.docs):
+        st.info("None of these topics has enough labelled documents to compare with.", icon=":material/category:")
+        return
     docs = columns_by(cells, view.sort)
     needed = state.manifest.stages if view.same_range else view.shown
-    every = {stage: own_similarity(state, stage)[docs].T for stage in needed}
+    every = {stage: own_topic_similarity(state, stage, view.reference)[docs].T for stage in needed}
     limits = {stage: colour_limit(values) for stage, values in every.items()}
     if view.same_range:
         limits = dict.fromkeys(limits, max(limits.values()))
     look, rows = theme(), ["full", *(f"head {head}" for head in range(1, 1 + state.manifest.shape.heads))]
-    told = f"{state.run.name} {state.analysis_version} {view.shown} {[limits[stage] for stage in view.shown]} {look}"
+    ends = [limits[stage] for stage in view.shown]
+    told = f"{state.run.name} {state.analysis_version} {view.reference} {view.shown} {ends} {look}"
     sheet = Sheet(
         hashlib.blake2b(told.encode() + docs.tobytes(), digest_size=8).hexdigest(),
         f"Heat map of {len(docs)} documents in {len(cells.starts)} topics, {len(rows)} rows.",
@@ -119,7 +124,7 @@ def _sentence(view: HeatMapView, cells: HeatMap, own: np.ndarray) -> str:
     by = f"by {'the ' if view.sort == 0 else ''}{row_name(view.sort)} at stage {view.stage}"
     return (
         f"{len(cells.docs):,} documents in {len(cells.starts)} topics{drawn}; in each topic sorted {by}, the most "
-        "similar one left. Beyond the ends of the scale lies the strongest hundredth of the cells."
+        "similar one left. Colours are clipped at the 99th percentile."
     )
 
 
@@ -130,7 +135,7 @@ def _take_away(state: RunState, view: HeatMapView, docs: np.ndarray) -> None:
         names, own, about = topics(state).names, labels(state)[docs], documents(state).rows(docs, ["id", "title"])
         found = {"doc": docs + 1, "id": about["id"], "title": about["title"], "topic": [names[topic] for topic in own]}
         for stage in view.shown:
-            values = own_similarity(state, stage)[docs]
+            values = own_topic_similarity(state, stage, view.reference)[docs]
             found |= {f"stage {stage} {row_name(row)}": values[:, row] for row in range(values.shape[1])}
         return pa.table(found)
 

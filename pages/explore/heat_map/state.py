@@ -9,6 +9,7 @@ import streamlit as st
 
 from core.analysis.heat_map import PER_TOPIC, frequent_topics
 from pages.shared.controls import choose_stage
+from pages.shared.corpus import EXAMPLES, NAMES, own_topic_similarity, references
 from pages.shared.data import RunState, labels, topics
 from pages.shared.glossary import why
 from pages.shared.text import shortened
@@ -29,6 +30,8 @@ class HeatMapView:
     per_topic: int
     sort: int
     same_range: bool
+    reference: str
+    """What a document's topic is: its name, or its examples."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +70,11 @@ def choose_view(state: RunState) -> HeatMapView | None:
         same = len(stages) > 1 and linked_toggle(
             "Same colour range for all stages", "range", "Otherwise each stage uses the range that its own cells need."
         )
-    first, second, third = st.columns(3, gap="medium", vertical_alignment="bottom")
+    first, second, third, fourth = st.columns(4, gap="medium", vertical_alignment="bottom")
+    with fourth:
+        reference = _choose_reference(state)
     with first:
-        chosen = _choose_topics(state)
+        chosen = _choose_topics(state, reference)
     with second:
         size = linked(
             st.selectbox,
@@ -92,11 +97,33 @@ def choose_view(state: RunState) -> HeatMapView | None:
     if not chosen:
         st.info("Choose at least one topic.", icon=":material/category:")
         return None
-    return HeatMapView(stage, tuple(stages) if every else (stage,), chosen, size, sort, same)
+    return HeatMapView(stage, tuple(stages) if every else (stage,), chosen, size, sort, same, reference)
 
 
-def _choose_topics(state: RunState) -> tuple[int, ...]:
-    names, own = topics(state).names, labels(state)
+def _choose_reference(state: RunState) -> str:
+    """The topics' names, as in the study, or their examples where the run has them."""
+    return linked(
+        st.selectbox,
+        "Compare with",
+        "by",
+        [NAMES, *(known for known in references(state) if known != NAMES)],
+        NAMES,
+        format_func=lambda name: f"the topic's {name}" if name == EXAMPLES else "the topic's name",
+        help=why("examples or names"),
+    )
+
+
+def drawable(state: RunState, reference: str) -> np.ndarray:
+    """``labels[doc]``, with -1 also for documents that cannot be compared with their topic in this way."""
+    assert state.manifest is not None
+    own = labels(state)
+    if reference == NAMES:
+        return own
+    return np.where(np.isfinite(own_topic_similarity(state, state.manifest.stages[0], reference)[:, 0]), own, -1)
+
+
+def _choose_topics(state: RunState, reference: str) -> tuple[int, ...]:
+    names, own = topics(state).names, drawable(state, reference)
     counts = np.bincount(own[own >= 0], minlength=len(names))
     usual = [int(topic) for topic in frequent_topics(own)]
     _topics_from_url(names, usual)

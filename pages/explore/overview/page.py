@@ -7,6 +7,8 @@ from pages.explore.overview.report import beside_the_study, what_heads_are, what
 from pages.explore.overview.sections import facts, one_head, run_table
 from pages.shared.controls import choose_run
 from pages.shared.empty_states import ready
+from pages.shared.whose import whose_section
+from pages.shared.why_similar import explain_asked
 
 state = choose_run()
 
@@ -20,8 +22,10 @@ if ready(state):
     facts(state)
     what_was_found(state)
     what_heads_are(state)
+    whose_section(state)
     beside_the_study(state)
     beside_another(state)
     one_head(state)
+    explain_asked(state)
 if state is not None:
     run_table()

@@ -19,6 +19,7 @@ from pages.shared.data import RunState, document_vectors, documents, neighbours,
 from pages.shared.notices import among, no_vectors, shows_mistakes
 from pages.shared.show import cells, figure, theme
 from pages.shared.text import plain, shortened
+from pages.shared.why_similar import ask_in_fragment
 
 NEIGHBOURS = 6
 LOOKED_THROUGH = 100_000
@@ -121,6 +122,7 @@ def one_head(state: RunState) -> None:
         f"By cosine, at this stage. {shared} of the {len(in_all.docs)} nearest are the same in both. "
         f"Open a document to read it.{among(state)}"
     )
+    ask_in_fragment(state, doc, list(dict.fromkeys([*in_all.docs.tolist(), *in_one.docs.tolist()])))
 
 
 def _neighbours(title: str, found: Neighbours, table: RowLookup, extra: Mapping[str, str]) -> None:

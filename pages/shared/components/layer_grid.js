@@ -59,7 +59,7 @@ class LayerGrid {
     const longest = Math.max(...data.rows.map((name) => name.length));
     this.gutter = 14 + 7 * longest;
     grid.style.setProperty("--gutter", `${this.gutter}px`);
-    grid.style.setProperty("--least", `${LEAST}px`);
+    grid.style.setProperty("--least", `${data.least ?? LEAST}px`);
     grid.style.setProperty("--tall", `${TALL}px`);
     const parted = new Set(data.breaks);
     const top = element("div", "row", grid);

@@ -101,6 +101,8 @@ class LayerGrid:
     """Columns (from 0) before which there is a gap: where a key/value group begins, for one."""
     name: str = "layers"
     """Of the picture, when it is saved."""
+    least: int | None = None
+    """Pixels of the narrowest cell, where its text is longer than three letters."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,7 @@ def layer_grid(grid: LayerGrid, key: str, mark: GridCell | None, on_pick: Callab
         "scale": [list(stop) for stop in legend.stops] if isinstance(legend, Scale) else None,
         "ends": [legend.low, legend.high] if isinstance(legend, Scale) else None,
         "breaks": [int(column) for column in grid.breaks],
+        **({} if grid.least is None else {"least": grid.least}),
     }
     # The browser builds its cells again when the version changes; a new mark alone moves the frame.
     data["version"] = hashlib.blake2b(json.dumps(data).encode(), digest_size=8).hexdigest()

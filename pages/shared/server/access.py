@@ -108,9 +108,9 @@ def _auth_section() -> Mapping[str, Any] | None:
     except StreamlitSecretNotFoundError as error:
         if error.error_id == "no-secrets-found":
             return None
-        raise Mistake("Streamlit's secrets cannot be read as TOML. Mend the file.") from None
+        raise Mistake("Streamlit's secrets are not valid TOML. Fix the file.") from None
     except (OSError, ValueError):  # no leave to read it, or no text
-        raise Mistake("Streamlit's secrets are there, but cannot be read. Give this user leave to read them.") from None
+        raise Mistake("Streamlit's secrets cannot be read. Grant this user read permission.") from None
     if section is not None and not isinstance(section, Mapping):
         raise Mistake(f"{_WHERE} is no section. Write [auth] on a line of its own, and its values below.")
     return section

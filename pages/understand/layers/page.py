@@ -7,6 +7,7 @@ from pages.shared.data import RunState
 from pages.shared.empty_states import no_labels, ready
 from pages.shared.glossary import why
 from pages.shared.notices import shows_mistakes
+from pages.understand.layers.parts import parts
 from pages.understand.layers.profile import profile
 from pages.understand.layers.sections import choose_view, curves, grid, headline
 from pages.understand.layers.state import layer_sweep
@@ -24,6 +25,7 @@ def browse(state: RunState) -> None:
     curves(sweep, view)
     grid(sweep, view)
     profile(state, sweep, view)
+    parts(state, view)
 
 
 state = choose_run()

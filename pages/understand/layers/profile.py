@@ -65,7 +65,7 @@ def _figures(sweep: LayerSweep, view: LayerView, row: Row) -> None:
         if row.get("alignment") is not None and view.head:
             most = f"random slices ≤ {number(row.get('alignment_of_random'))}"
             _figure("Alignment", row, "alignment", slices.get("alignment", most))
-    st.caption("Below a figure: its 95 % interval where there is one, then what to hold it against at this layer.")
+    st.caption("Below each value: 95 % CI, then the baseline at this layer.")
 
 
 def _slices(sweep: LayerSweep, view: LayerView) -> dict[str, str]:

@@ -105,7 +105,7 @@ def _agreement(state: RunState, kept: dict[str, Labels]) -> None:
         ),
         "label confusion",
         _cells(found),
-        f"Documents by {found.first} (rows) and {found.second} (columns): on the diagonal both say the same."
+        f"Documents by {found.first} (rows) and {found.second} (columns): on the diagonal both agree."
         f"{left_out} Colours are shares of the row.",
     )
 

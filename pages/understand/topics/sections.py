@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,10 @@ import pyarrow as pa
 import streamlit as st
 
 from core.analysis import study
+from core.analysis.cautions import joined
 from core.analysis.redundancy import cluster_order
 from core.analysis.similarity import POOLINGS
-from core.analysis.topic_match import WITHIN
+from core.analysis.topic_match import WITHIN, by_construction
 from core.model.stages import HEADS
 from core.runs.tables import Row
 from pages.shared.data import RunState, tables, topic_cosines, topics
@@ -50,45 +51,56 @@ def topic_match(state: RunState, stage: int) -> None:
         f"{_percent(full['high'])}). Guessing reaches {_percent(full['chance'])}; the best single head, head {best}, "
         f"{_percent(found[best, 1]['rate'])}."
     )
+    within = tuple(k for k in WITHIN if not by_construction(found["full", k]))
     methods = {"full": "full embedding", **{name: name for name in POOLINGS}, best: f"best head ({best})"}
     figure(
-        _drawn(state, "match", stage, lambda: rates_figure(_rates(found, methods, stage), theme())),
+        _drawn(state, "match", stage, lambda: rates_figure(_rates(found, methods, within, stage), theme())),
         "topic match",
         pa.Table.from_pylist(rows),
         f"Poolings make one vector or one cosine of all heads. The best of {len(heads)} heads was picked after the "
         "fact, which flatters it."
-        + (f" The study: {study.MODEL}, 25 topics ({study.CITATION})." if stage == 3 else ""),
+        + (f" The study: {study.MODEL}, 25 topics ({study.CITATION})." if stage == 3 else "")
+        + _left_out(within, len(topics(state).names)),
     )
     st.markdown("##### Every head alone")
     st.dataframe(
         [
-            {"head": head}
-            | {key: value for within in WITHIN for key, value in _cells(found[head, within], within).items()}
+            {"head": head} | {key: value for k in within for key, value in _cells(found[head, k], k).items()}
             for head in heads
         ],
         hide_index=True,
         height="content" if len(heads) <= MOST_ROWS else 35 * MOST_ROWS,
         column_config={
             "head": st.column_config.NumberColumn("Head", width="small", format="%d", pinned=True),
-            **{f"top {within}": _bar(f"Top {within}") for within in WITHIN},
-            **{f"interval {within}": _interval() for within in WITHIN},
+            **{f"top {k}": _bar(f"Top {k}") for k in within},
+            **{f"interval {k}": _interval() for k in within},
         },
     )
 
 
-def _rates(found: dict[tuple[object, int], Row], methods: dict[object, str], stage: int) -> Rates:
+def _left_out(within: Sequence[int], topics: int) -> str:
+    """A sentence where fewer topics exist than the nearest that are asked for."""
+    missing = [k for k in WITHIN if k not in within]
+    if not missing:
+        return ""
+    return f" Not shown: top {joined(missing)}. With {topics} topics these are 100\u00a0% by construction."
+
+
+def _rates(
+    found: dict[tuple[object, int], Row], methods: dict[object, str], within: Sequence[int], stage: int
+) -> Rates:
     def values(column: str) -> np.ndarray:
-        return np.array([[found[method, within][column] for within in WITHIN] for method in methods])
+        return np.array([[found[method, k][column] for k in within] for method in methods])
 
     return Rates(
         list(methods.values()),
-        WITHIN,
+        within,
         values("rate"),
         values("low"),
         values("high"),
         chance=values("chance")[0],
         majority=values("majority")[0],
-        study=[study.TOPIC_MATCH[within] for within in WITHIN] if stage == 3 else None,
+        study=[study.TOPIC_MATCH[k] for k in within] if stage == 3 else None,
     )
 
 

@@ -112,7 +112,7 @@ def ways_control(stage: int) -> tuple[str, str]:
     for column, key, label, default in zip(
         st.columns(2, gap="medium"),
         ("way", "other"),
-        ("Rank by", "beside it by"),
+        ("Rank by", "Compare with"),
         ("full", "split" if stage == 3 else "voting"),
         strict=True,
     ):

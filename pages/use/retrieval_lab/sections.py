@@ -21,6 +21,7 @@ from core.runs.parquet import RowLookup
 from core.runs.tables import Row
 from pages.shared.cards import Card, cards
 from pages.shared.data import documents, row_of, tables, vector_docs
+from pages.shared.embedding import WhyText
 from pages.shared.figures.table import cell, figure_table, number
 from pages.shared.glossary import why
 from pages.shared.heads_in_address import heads_named
@@ -28,6 +29,7 @@ from pages.shared.notices import among, shows_mistakes
 from pages.shared.show import downloads, figure, theme
 from pages.shared.text import drawn, plain, safe, shortened
 from pages.shared.url import linked
+from pages.shared.why_similar import choose_why, corpus_text, why_similar
 from pages.use.retrieval_lab.controls import LabView, question_text
 from pages.use.retrieval_lab.data import bench, judge, rows
 from pages.use.retrieval_lab.figures import aspects_figure, curve_figure, importance_figure, votes_figure, ways_figure
@@ -48,7 +50,7 @@ def results_section(shown: LabView, seen: Seen) -> None:
     wanted = len(can_be_found)
     to_find = f" {wanted} document{'s' if wanted != 1 else ''} should be found, marked ✓." if wanted else ""
     st.caption(f"For “{question_text(question)}”.{to_find}{among(shown.state)}")
-    table = documents(shown.state)
+    table, results = documents(shown.state), []
     for column, way, side in zip(st.columns(2, gap="medium"), shown.ways, ("left", "right"), strict=True):
         with column:
             st.markdown(f"##### {plain(way)}", help=WAYS[way].sentence)
@@ -56,6 +58,19 @@ def results_section(shown: LabView, seen: Seen) -> None:
             found = replace(found, docs=docs[found.docs])
             _cards(table, found, question.relevant, shown.weights)
             _votes(table, found, way, side, shown.reliability)
+            results += found.docs.tolist()
+    _why(shown, list(dict.fromkeys(results)))
+
+
+def _why(shown: LabView, results: list[int]) -> None:
+    """Any of the results, and why the model finds it near the question."""
+    question = shown.question
+    doc = choose_why(shown.state, results, "Why this result?")
+    if doc is not None:
+        asked = WhyText(shortened(question.text, 90), question.text, query=question.own < 0)
+        if question.own >= 0:
+            asked = corpus_text(shown.state, question.own)
+        why_similar(shown.state, asked, corpus_text(shown.state, doc))
 
 
 def ranked(way: str, seen: Seen, heads: Heads, own: int, count: int = SHOWN) -> Ranking:

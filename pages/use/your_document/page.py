@@ -8,14 +8,15 @@ from core.analysis.examples import LEAST_EXAMPLES
 from pages.shared.controls import choose_head, choose_run, choose_stage
 from pages.shared.corpus import EXAMPLES, NAMES, references
 from pages.shared.data import RunState, tables
-from pages.shared.embedding import MOST_CHUNKS, EmbeddedText, reading
+from pages.shared.embedding import MOST_CHUNKS, EmbeddedText, WhyText, reading
 from pages.shared.empty_states import ready
 from pages.shared.glossary import why
 from pages.shared.notices import shows_mistakes
 from pages.shared.text import plain
 from pages.shared.url import linked
+from pages.shared.why_similar import choose_why, corpus_text, why_similar
 from pages.use.your_document.export import keep_section
-from pages.use.your_document.input import Chosen, document_input
+from pages.use.your_document.input import Chosen, document_input, own_documents
 from pages.use.your_document.sections import (
     activation_section,
     along_section,
@@ -26,7 +27,7 @@ from pages.use.your_document.sections import (
     profile_section,
     words_section,
 )
-from pages.use.your_document.state import MEASURES, REFERENCES, DocumentView
+from pages.use.your_document.state import MEASURES, NEIGHBOURS, REFERENCES, DocumentView
 
 _LITTLE = 12  # tokens below which a profile is not reliable; no text of its own here, for Streamlit would show it
 
@@ -110,6 +111,19 @@ def measure_control(reference: str) -> str:
 
 
 @shows_mistakes
+def why_section(shown: DocumentView, chosen: Chosen) -> None:
+    """Why this document is near one of the corpus, or near the other one of this session that it is compared with."""
+    near = [*shown.nearest.docs[0][:NEIGHBOURS].tolist(), *shown.nearest.docs[shown.head][:NEIGHBOURS].tolist()]
+    doc = choose_why(shown.state, list(dict.fromkeys(near)), "Why is it similar to a document of the corpus?")
+    own, kept = WhyText(chosen.name, shown.text), own_documents()
+    if doc is not None:
+        why_similar(shown.state, own, corpus_text(shown.state, doc))
+    elif kept.compared in kept.found and kept.compared != chosen.key:
+        other = kept.found[kept.compared]
+        why_similar(shown.state, own, WhyText(kept.names()[kept.compared], other.asked or other.text))
+
+
+@shows_mistakes
 def through_every_head(state: RunState, chosen: Chosen) -> None:
     assert state.manifest is not None
     found = reading(state, chosen.text)
@@ -138,6 +152,7 @@ def through_every_head(state: RunState, chosen: Chosen) -> None:
     map_section(shown)
     activation_section(shown)
     compare_section(shown, chosen)
+    why_section(shown, chosen)
     keep_section(shown)
 
 

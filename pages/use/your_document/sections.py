@@ -395,7 +395,7 @@ def _side_by_side(shown: DocumentView, other: np.ndarray, name: str) -> None:
     usual = pairs(shown.state, shown.stage)
     cosines = pair_cosines(shown.vectors(shown.stage), other)
     if usual is None:
-        st.caption("There are no two documents in this run to hold the pair against.")
+        st.caption("Too few documents for a baseline.")
         return
     percentiles = usual.percentile(cosines)
     heads = np.argsort(percentiles[1:], kind="stable") + 1

@@ -72,13 +72,13 @@ def _analyse(
         samples = choose_samples(len(names), shape.heads, config.probe_samples, config.seed)
     step.meter.at(0, "embedding the topics' names")
     tables_of_topics = topic_tables(run, step.manifest, topics, names, config.model)
-    step.begin(_options(config, source))
-    for made in tables_of_topics:
-        write_table(made.path, made.table, made.digest)
     labels = labels_of(names, topics)
     compared = choose_documents(labels, config.seed)
     step.meter.at(0, "embedding a sample with random weights")
     twin = untrained_twin(run, step.manifest, compared, topics, config.model, config.seed)
+    step.begin(_options(config, source) | ({"no_untrained_twin": twin} if isinstance(twin, str) else {}))
+    for made in tables_of_topics:
+        write_table(made.path, made.table, made.digest)
     step.meter.restart()
     vectors = read_topics(run).vectors
     for stage, on_progress in step.stages():

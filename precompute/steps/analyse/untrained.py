@@ -35,24 +35,30 @@ class UntrainedTwin:
     topics: dict[int, np.ndarray]
 
 
+class TooLarge(Mistake):
+    """The twin would take too much memory or time."""
+
+
 def untrained_twin(
     run: Run, manifest: Manifest, compared: np.ndarray, topics: Sequence[str], model: TopicModel, seed: int
 ) -> UntrainedTwin | str:
     """The twin's vectors; or a sentence that says why it was not computed."""
     try:
         embedder = model.untrained(manifest, seed, fits)
-    except Mistake as mistake:
+    except TooLarge as mistake:
         return str(mistake)
+    except Mistake:  # its words may name folders, and this goes into the run
+        return "The model could not be built with random weights."
     texts = run.document_lookup().rows(compared[:DOCUMENTS], ["text"])["text"].to_pylist()
     return UntrainedTwin(_stages(embedder.embed(texts), manifest), _stages(embedder.embed(list(topics)), manifest))
 
 
 def fits(parameters: int, device: str) -> None:
-    """Refuses a twin that would take too much memory or time."""
+    """Raises ``TooLarge`` before anything is allocated."""
     if device == "cpu" and parameters > _MOST_PARAMETERS_ON_CPU:
-        raise Mistake(f"Its {parameters:,} parameters take too long on a processor; run 'analyse' on a GPU.")
+        raise TooLarge(f"Its {parameters:,} parameters take too long on a processor; run 'analyse' on a GPU.")
     if parameters * _BYTES > _free(device):
-        raise Mistake(f"A second copy of its {parameters:,} parameters does not fit into the memory of {device}.")
+        raise TooLarge(f"A second copy of its {parameters:,} parameters does not fit into the memory of {device}.")
 
 
 def _free(device: str) -> int:

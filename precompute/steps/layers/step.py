@@ -8,9 +8,9 @@ own output, final norm included, as everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from core.analysis.layer_figures import layer_figures
@@ -18,6 +18,7 @@ from core.analysis.layer_measures import DOCUMENTS
 from core.analysis.probe import LEAST_DOCS
 from core.analysis.topics import AUTO
 from core.errors import Mistake
+from core.model.embedder import Embedder
 from core.runs.labels import COLUMN
 from core.runs.manifest import Manifest
 from core.runs.run import Run
@@ -28,6 +29,7 @@ from precompute.job.step import Plan, Rows, StepResult, StepRun, run_step
 from precompute.job.topic_vectors import TopicModel
 from precompute.job.work import Work
 from precompute.steps.analyse.step import made_from, source_of, topics_of
+from precompute.steps.layers.parts import part_rows
 from precompute.steps.layers.rows import LayerRows, embed_layers
 from precompute.steps.layers.sample import Sample, choose_sample, texts_of
 from precompute.steps.layers.tables import add_layer
@@ -78,8 +80,12 @@ def _sweep(step: StepRun, config: LayersConfig, sample: Sample, source: str | No
 
     layers, meter = step.manifest.shape.layers, step.meter
     # The pass first: a model that is not to be had, or another one, leaves the figures of before as they are.
-    rows = _embed(step, config, sample)
+    load = cache(lambda: config.model.load(step.manifest))
+    rows = _embed(step, config, sample, load)
     step.begin(_options(config, source))
+    meter.at(0.5, "shares of the embedding")
+    step.stage_tables("parts", partial(part_rows, step.run, step.manifest, load, sample, rows, config.seed))
+    load.cache_clear()  # the model's memory is needed no more
     # Some hundred documents are small matrices, on which several threads lose more than they win.
     with threadpool_limits(1):
         for layer in range(layers):
@@ -99,7 +105,7 @@ def _sweep(step: StepRun, config: LayersConfig, sample: Sample, source: str | No
     )
 
 
-def _embed(step: StepRun, config: LayersConfig, sample: Sample) -> LayerRows:
+def _embed(step: StepRun, config: LayersConfig, sample: Sample, load: Callable[[], Embedder]) -> LayerRows:
     """Documents and topics' names in one go."""
     manifest = step.manifest
     texts = [*texts_of(step.run, manifest, sample.docs), *sample.topics]
@@ -111,7 +117,7 @@ def _embed(step: StepRun, config: LayersConfig, sample: Sample) -> LayerRows:
         step.meter.work(documents, tokens, 0.5 * done / len(texts))
 
     step.meter.say("loading the model")
-    return embed_layers(step.staging, texts, manifest.shape, step.inputs, lambda: config.model.load(manifest), on_batch)
+    return embed_layers(step.staging, texts, manifest.shape, step.inputs, load, on_batch)
 
 
 def _measure(config: LayersConfig, manifest: Manifest, sample: Sample, rows: LayerRows, layer: int) -> dict[str, Rows]:

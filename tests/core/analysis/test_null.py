@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from core.analysis.bootstrap import means
 from core.analysis.examples import LEAST_EXAMPLES, examples_of
 from core.analysis.head_measures import MEASURES, LabelledSample
 from core.analysis.null import (
@@ -202,3 +203,17 @@ def test_too_few_documents_are_not_compared() -> None:
 def test_the_tables_know_the_same_names() -> None:
     assert set(NULL_MEASURES) == {*MEASURES, "probe"}
     assert set(NULL_VERDICTS) == {ABOVE, WITHIN, BELOW}
+
+
+def test_paired_intervals_cover_the_true_difference_about_95_times_in_100() -> None:
+    """2,000 experiments of 300 documents: heads hit 0.55 of them and slices 0.45, both from one document's difficulty.
+
+    Of 2,000, 95 % has a deviation of half a point.
+    """
+    chance = np.random.default_rng(6)
+    difficulty = chance.random((300, 2_000))
+    heads = (chance.random((300, 2_000)) < 0.4 + 0.3 * difficulty).astype(np.float32)
+    slices = (chance.random((300, 2_000)) < 0.3 + 0.3 * difficulty).astype(np.float32)
+    found = means(heads - slices)
+    covered = ((found.low <= 0.1) & (found.high >= 0.1)).mean()
+    assert 0.93 <= covered <= 0.97

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from core.model.embedder import Embedded, Embedder, EmbedderConfig
+from core.model.ledger import Term, explain
 from core.model.stages import split_heads
 from tests.support.peer import demo_texts, peer
 
@@ -55,6 +56,24 @@ def test_stage_3_is_what_sentence_transformers_returns(model: str) -> None:
     ours = embedder(model)
     theirs = peer(model, ours.info.max_tokens).encode(texts, batch_size=3)
     assert np.abs(unit(ours.embed(texts).output) - unit(theirs)).max() <= 1e-4
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_terms_add_up_to_the_embedding_and_to_the_cosine(model: str) -> None:
+    texts = [text for text in texts_for(model) if text][:4]
+    ours = embedder(model)
+    found = ours.ledgers(texts)
+    assert max(ledger.residual for ledger in found) <= 1e-5
+    output = unit(ours.embed(texts).output.astype(np.float64))
+    for one, other in ((0, 1), (2, 3)):
+        explained = explain(found[one], found[other])
+        assert abs(explained.residual) <= 1e-5
+        assert explained.values.sum() == pytest.approx(output[one] @ output[other], abs=1e-5)
+    (layer, head), (first, second) = (ours.info.shape.layers, 2), texts[:2]
+    words = ours.word_pairs(first, second, layer, head)
+    value = explain(found[0], found[1]).values[found[0].terms.index(Term("head", layer, head))]
+    assert words.first.sum() + words.second.sum() == pytest.approx(value, abs=1e-5)
+    assert [len(ours.pieces(text)) for text in (first, second)] == list(words.pairs.shape)
 
 
 def test_minilm_equals_sentence_transformers_in_any_batch_composition() -> None:

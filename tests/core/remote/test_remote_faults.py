@@ -94,7 +94,7 @@ def test_without_credentials_nobody_is_let_in_and_the_sentence_names_the_variabl
     told = command("status", "--cache", address)
     assert told.status == 2
     assert told.err == (
-        f"headscope: {address} lets nobody in without credentials, and there are none. Set AWS_ACCESS_KEY_ID and "
+        f"headscope: {address} requires credentials, and none are set. Set AWS_ACCESS_KEY_ID and "
         "AWS_SECRET_ACCESS_KEY in the environment.\n"
     )
 

@@ -1,0 +1,270 @@
+"""Why are these two similar? The cosine of two texts as a sum over the model's parts, on any page that lists documents.
+
+Not within a fragment: one that is run again does not call the fragment that watches the model any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import streamlit as st
+
+from core.analysis.explained import Baseline, TermGrid, against_random, rounded_to_sum, signed, summary, term_name
+from core.model.head_words import HeadWords
+from core.model.ledger import Explanation, Term
+from core.runs.steps import command
+from pages.shared.components.layer_grid import GridCell, layer_grid
+from pages.shared.data import RunState, documents
+from pages.shared.embedding import WhyText, explained, head_in_both
+from pages.shared.figures.term_grid import decimal, term_grid
+from pages.shared.figures.why_similar import (
+    PLACES,
+    matrix_figure,
+    shade_legend,
+    shade_limit,
+    shaded,
+    waterfall,
+)
+from pages.shared.glossary import why
+from pages.shared.notices import shows_mistakes
+from pages.shared.show import downloads, figure, theme
+from pages.shared.text import plain, shortened
+from pages.shared.url import decide, linked, linked_clicks, linked_toggle
+from pages.shared.whose import term_rows
+
+TITLE = "Why are these two similar?"
+_NOTHING = 0
+_WIDE = 16
+"""Heads up to which two grids stand side by side."""
+
+
+def choose_why(state: RunState, docs: Sequence[int], label: str, numbered: bool = False) -> int | None:
+    """One of some documents to be explained, or None; in the address as ``why``, the document's number from 1."""
+    numbers = [int(doc) + 1 for doc in docs]
+    titles = documents(state).rows([number - 1 for number in numbers], ["title"])["title"].to_pylist()
+    names = {
+        number: f"{place}. {shortened(title, 90)}" if numbered else shortened(title, 90)
+        for place, (number, title) in enumerate(zip(numbers, titles, strict=True), 1)
+    }
+    chosen = linked(
+        st.selectbox,
+        label,
+        "why",
+        [_NOTHING, *numbers],
+        _NOTHING,
+        format_func=lambda number: names.get(number, "choose a document"),
+        help=why("why similar"),
+    )
+    return chosen - 1 if chosen else None
+
+
+def corpus_text(state: RunState, doc: int) -> WhyText:
+    row = documents(state).row(doc)
+    return WhyText(row["title"], row["text"])
+
+
+_ASKED = "the pair that is explained"
+
+
+def ask_in_fragment(state: RunState, doc: int | None, docs: Sequence[int]) -> None:
+    """Within a fragment: asks which of the nearest documents is to be explained, and has the page show it."""
+    other = choose_why(state, docs, TITLE) if doc is not None and len(docs) else None
+    asked = None if doc is None or other is None else (state.run.name, doc, other)
+    if st.session_state.get(_ASKED) != asked:
+        st.session_state[_ASKED] = asked
+        st.rerun()
+
+
+@shows_mistakes
+def explain_asked(state: RunState) -> None:
+    """The pair that ``ask_in_fragment`` was asked for."""
+    run, doc, other = st.session_state.get(_ASKED) or ("", -1, -1)
+    count = int(state.manifest.corpus["documents"]) if state.manifest else 0
+    still = st.session_state.get("doc") == doc + 1  # another document may have been chosen since
+    if still and run == state.run.name and doc != other and 0 <= doc < count and 0 <= other < count:
+        why_similar(state, corpus_text(state, doc), corpus_text(state, other))
+
+
+@shows_mistakes
+def why_similar(state: RunState, first: WhyText, second: WhyText) -> None:
+    """The sentence, the waterfall, the grid, and the words of one head."""
+    st.subheader(TITLE, help=why("why similar", "random pairs"), anchor=False)
+    st.caption(
+        f"“{plain(shortened(first.name, 90))}” and “{plain(shortened(second.name, 90))}”: the cosine of the model's "
+        "own embeddings (stage 3), taken apart."
+    )
+    if not (first.text.strip() and second.text.strip()):
+        st.info("One of the two texts is empty.", icon=":material/info:")
+        return
+    found = explained(state, first, second)
+    if found is None:
+        return
+    baseline = random_pairs(state, found.terms)
+    st.markdown(f"**{plain(summary(found))}**")
+    less = False
+    if baseline is None:
+        st.info(
+            "What random pairs of documents have in common is not measured yet, so part of these numbers may be common "
+            f"to all pairs. To measure it, run `{command('layers', state.run.name)}`.",
+            icon=":material/info:",
+        )
+    else:
+        st.markdown(plain(against_random(found, baseline)))
+        less = linked_toggle("Subtract random pairs", "beyond", why("random pairs"))
+    _waterfall(found, baseline if less else None)
+    chosen = _chosen(found)
+    _grid(found, baseline, less, chosen)
+    _words(state, chosen, first, second)
+
+
+def _waterfall(found: Explanation, less: Baseline | None) -> None:
+    values = found.values if less is None else found.values - less.mean
+    start = 0.0 if less is None else less.cosine
+    drawn = waterfall(Explanation(found.cosine, found.terms, values), start, theme())
+    said = (
+        "The terms that change the cosine most; bars add up to it."
+        if less is None
+        else ("From the mean cosine of random pairs to that of this pair: the terms that differ most; bars add up.")
+    )
+    figure(
+        drawn,
+        "why-waterfall",
+        lambda: _table(found),
+        f"{said} Residual {abs(found.residual):.0e}.",
+        alt=f"Waterfall of the terms that add most to the cosine of {signed(found.cosine, PLACES)}.",
+    )
+
+
+def _table(found: Explanation) -> pa.Table:
+    return pa.Table.from_pylist(found.as_json()["terms"])
+
+
+def _grid(found: Explanation, baseline: Baseline | None, less: bool, chosen: Term) -> None:
+    """Layers × heads of the pair, and of random pairs beside it."""
+    st.markdown("##### Layers × heads")
+    usual = None if baseline is None else rounded_to_sum(baseline.mean, baseline.cosine, PLACES)
+    if less and baseline is not None and usual is not None:
+        total = round(found.cosine, PLACES) - round(baseline.cosine, PLACES)
+        shown = rounded_to_sum(found.values - baseline.mean, total, PLACES)
+    else:
+        shown = rounded_to_sum(found.values, found.cosine, PLACES)
+    heads = max(term.head or 0 for term in found.terms)
+    boxes = st.columns(2, gap="medium") if usual is not None and heads <= _WIDE else [st.container(), st.container()]
+    limit = max(
+        float(np.abs(_head_values(found.terms, values)).max()) for values in (shown, usual) if values is not None
+    )
+    with boxes[0]:
+        st.caption("This pair, less random pairs" if less else "This pair")
+        _one_grid("pair", found, shown, baseline, limit, chosen)
+    if usual is not None and baseline is not None:
+        with boxes[1]:
+            st.caption(f"Random pairs, the mean of {baseline.pairs:,}")
+            _one_grid("random", Explanation(baseline.cosine, found.terms, baseline.mean), usual, None, limit, chosen)
+    st.caption(
+        "Click a head to see its words. ff: feed-forward block; bias: biases of the layer. What two terms have in "
+        "common is split evenly between them. A head's share is direct: what later layers make of its output is theirs."
+    )
+
+
+def _head_values(terms: Sequence[Term], values: np.ndarray) -> np.ndarray:
+    return values[[term.kind == "head" for term in terms]]
+
+
+def _one_grid(
+    key: str, found: Explanation, shown: np.ndarray, baseline: Baseline | None, limit: float, chosen: Term
+) -> None:
+    def note(at: int) -> str:
+        said = f"{signed(float(found.values[at]), 4)}"
+        if baseline is not None:
+            ends = f"{signed(float(baseline.low[at]), 4)} to {signed(float(baseline.high[at]), 4)}"
+            beyond = "" if baseline.low[at] <= found.values[at] <= baseline.high[at] else ": beyond them"
+            said += f"\nrandom pairs {signed(float(baseline.mean[at]), 4)}, 95 % {ends}{beyond}"
+        return said
+
+    def picked(place: GridCell) -> None:
+        if place.column < heads:
+            decide("why_layer", place.row + 1)
+            decide("why_head", place.column + 1)
+
+    heads = max(term.head or 0 for term in found.terms)
+    drawn = term_grid(
+        found.terms, shown, decimal, note, theme(), "What each term adds to the cosine.", f"why-{key}", limit
+    )
+    layer_grid(drawn, f"why grid {key}", GridCell((chosen.layer or 1) - 1, (chosen.head or 1) - 1), picked)
+    grid = TermGrid.of(found.terms, shown)
+    final = any(term.kind == "bias" and term.layer is None for term in found.terms)
+    parts = [f"layers {signed(float(grid.layers.sum()), PLACES)}", f"embeddings {signed(grid.embedding, PLACES)}"]
+    parts += [f"final bias {signed(grid.final_bias, PLACES)}"] if final else []
+    total = signed(float(shown.sum()), PLACES)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(plain(f"{' + '.join(parts)} = {total}").replace("+ −", "− "))
+        downloads(f"why-{key}", lambda: _table(found))
+
+
+def _chosen(found: Explanation) -> Term:
+    """The head that was clicked, or is in the address, or adds most."""
+    heads = [term for term in found.terms if term.kind == "head"]
+    value = dict(zip(found.terms, found.values.tolist(), strict=True))
+    last = heads[-1]
+    clicked = linked_clicks(
+        {"why_layer": (range((last.layer or 0) + 1), 0), "why_head": (range((last.head or 0) + 1), 0)}
+    )
+    term = Term("head", clicked["why_layer"], clicked["why_head"])
+    return term if term in value else max(heads, key=value.__getitem__)
+
+
+def _words(state: RunState, chosen: Term, first: WhyText, second: WhyText) -> None:
+    """Which words make up one head's value: both texts shaded, and the pairs of words as a matrix."""
+    assert chosen.layer is not None
+    assert chosen.head is not None
+    name = term_name(chosen)
+    st.markdown(f"##### {plain(name[0].upper() + name[1:])}, word by word", help=why("why words"))
+    words = head_in_both(state, first, second, chosen.layer, chosen.head)
+    if words is None:
+        return
+    parts = rounded_to_sum([words.values[0].sum(), words.values[1].sum()], words.value, PLACES)
+    st.markdown(
+        plain(
+            f"It adds {signed(words.value, PLACES)} to the cosine: {signed(parts[0], PLACES)} by what it read in the "
+            f"first text, {signed(parts[1], PLACES)} by what it read in the second."
+        )
+    )
+    limit = shade_limit(words)
+    st.html(shade_legend(limit))
+    for column, text, pieces, values in zip(
+        st.columns(2, gap="medium"), (first, second), words.pieces, words.values, strict=True
+    ):
+        with column:
+            st.caption(plain(shortened(text.name, 90)))
+            st.html(shaded(text.text, pieces, values, limit))
+    _matrix(words, name)
+
+
+def _matrix(words: HeadWords, name: str) -> None:
+    rest = words.value - words.shared
+    figure(
+        matrix_figure(words, theme()),
+        "why-words",
+        lambda: _matrix_table(words),
+        f"Pairs of words: together {signed(words.shared, PLACES)}, what {name} adds to both texts in the same "
+        f"direction. The other {signed(rest, PLACES)} lies between this head and all other terms. Equal words are one "
+        "row or column.",
+        alt=f"Matrix of the words of both texts by what {name} makes of each pair.",
+    )
+
+
+def _matrix_table(words: HeadWords) -> pa.Table:
+    names = [[*own, "all other words"] for own in words.words]
+    rows = [
+        {"first": first, "second": second, "value": float(words.matrix[row, column])}
+        for row, first in enumerate(names[0])
+        for column, second in enumerate(names[1])
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+def random_pairs(state: RunState, terms: tuple[Term, ...]) -> Baseline | None:
+    """What random pairs of the run's documents have; None where the layer sweep has not measured it."""
+    return Baseline.of(term_rows(state, "pair_parts"), terms)
