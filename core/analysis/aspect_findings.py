@@ -31,7 +31,7 @@ class Carried:
         """``topic, not genre``; empty where the head carries nothing that is shown."""
         if not self.shown:
             return ""
-        return ", ".join(self.shown) + (f", not {_either(self.others)}" if self.others else "")
+        return _and(self.shown) + (f", not {_either(self.others)}" if self.others else "")
 
 
 def carried(rows: AspectRows, stage: int, measure: str = ACCURACY) -> dict[int, Carried]:

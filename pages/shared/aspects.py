@@ -37,6 +37,12 @@ def carried_here(state: RunState, stage: int) -> dict[int, Carried]:
     return carried(aspect_rows(state), stage)
 
 
+def carried_in_words(state: RunState, stage: int, head: int) -> str | None:
+    """``topic, not genre``; None where the step has not been done, or the run has no aspects."""
+    found = carried_here(state, stage).get(head)
+    return None if found is None else found.sentence or "no aspect beyond random slices"
+
+
 def carried_line(found: Carried | None) -> None:
     """What a head carries in a line of a card; nothing where it is not shown to carry anything."""
     if found is not None and found.sentence:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -60,4 +59,4 @@ def test_on_a_narrow_screen_by_a_link(page: Page, address: str) -> None:
     expect(page.get_by_role("link", name="Profile of head 2")).to_be_visible(timeout=SLOW)
     expect(page.locator(".js-plotly-plot").first).to_be_visible(timeout=SLOW)
     expect(page.get_by_role("heading", name="Does it go together with other aspects?")).to_be_visible(timeout=SLOW)
-    fits(page)
+    fits(page, 420)

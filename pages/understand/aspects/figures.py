@@ -52,7 +52,7 @@ def matrix_grid(
             f"{shortened(name, 60)}, {who}\n{row['value']:.1%} (95 % CI {row['low']:.1%} to {row['high']:.1%}); chance "
             f"{summaries[name]['chance']:.1%}{against}"
         )
-        return Cell(colour_at(stops, share), label, f"{share:.0%}".removesuffix("%") + _MARKS.get(row["verdict"], ""))
+        return Cell(colour_at(share, stops), label, f"{share:.0%}".removesuffix("%") + _MARKS.get(row["verdict"], ""))
 
     count = len(next(iter(heads.values())))
     return LayerGrid(
