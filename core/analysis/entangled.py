@@ -40,7 +40,7 @@ class WithinFigures:
     accuracy: Interval
     """``[1 + head]``: index 0 is the full embedding."""
     chance: float
-    """Of one guess among the values that occur with a document's value of the other aspect."""
+    """Of always saying the value that is the most frequent with the document's value of the other aspect."""
     slices: np.ndarray
     """``[slicing, slice]``: of random slices."""
 
@@ -55,24 +55,23 @@ def within(
 ) -> WithinFigures:
     """Of ``codes[doc]`` within ``groups[doc]``, each with two documents or more.
 
-    Vectors and values are compared with their means in the group alone, and a document is given one of the values that
-    occur in its group, whatever their frequency: what the group itself says counts for nothing. ``penalties`` are the
-    slices' and the full embedding's.
+    Vectors and values are compared with their means in the group alone: what the group itself says about the value is
+    its frequency there, which is known beforehand, and no more. ``penalties`` are the slices' and the full embedding's.
     """
     values = np.eye(codes.max() + 1, dtype=np.float32)[codes]
-    occur = _sums(values, groups)[groups] > 0
     targets, rows = _minus_means(values, groups), standardised(_minus_means(standardised(vectors), groups))
     penalty, full_penalty = penalties
 
     def hits(slices: int, penalty: float, order: np.ndarray | None = None) -> np.ndarray:
         cut = rows if order is None else rows[:, order]
         cut = np.ascontiguousarray(cut.reshape(len(cut), slices, -1).transpose(1, 0, 2))
-        scores = np.where(occur, left_out(cut, targets, penalty, groups), -np.inf)
+        scores = left_out(cut, targets, penalty, groups) + (values - targets)
         return np.asarray((scores.argmax(axis=2) == codes).T)
 
     found = np.concatenate([hits(1, full_penalty), hits(heads, penalty)], axis=1).astype(np.float32)
     null = [hits(heads, penalty, order).mean(axis=0) for order in random_orders(rows.shape[1], SLICINGS, seed)]
-    return WithinFigures(shares(found, seed=seed), float((1 / occur.sum(axis=1)).mean()), np.stack(null))
+    most = float(_sums(values, groups).max(axis=1).sum() / len(codes))
+    return WithinFigures(shares(found, seed=seed), most, np.stack(null))
 
 
 def _minus_means(values: np.ndarray, groups: np.ndarray) -> np.ndarray:

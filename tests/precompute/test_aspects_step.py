@@ -189,7 +189,7 @@ def test_the_demos_heads_carry_topic_genre_both_or_neither(demo_cache: Path) -> 
     shuffled = [chance.permutation(each) for each in codes for _ in range(5)]
     flagged: list[bool] = []
     for stage, topic_above, topic_below, genre_above, genre_below in (
-        (1, [1, 11], [2, 4, 10], [1, 7, 9], [4, 5, 6, 8, 12]),
+        (1, [1, 11], [2, 4, 10], [1, 7, 9, 10], [4, 5, 6, 8, 12]),
         (3, [], [], [], []),
     ):
         probed = probe_aspects(run.head_vectors(stage, 0), [*codes, *shuffled], 12)

@@ -24,7 +24,7 @@ from core.runs.vocabulary import ASPECT_MEASURES
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
-HEADS, DIM, DOCS = 6, 8, 160
+HEADS, DIM, DOCS = 12, 8, 240
 
 
 def planted(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -32,9 +32,9 @@ def planted(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     chance = np.random.default_rng(seed)
     topic, genre = np.arange(DOCS) % 4, np.arange(DOCS) // 4 % 5
     docs = chance.normal(size=(DOCS, HEADS, DIM))
-    docs[:, 0] += 1.5 * chance.normal(size=(4, DIM))[topic]
-    docs[:, 1] += 1.5 * chance.normal(size=(5, DIM))[genre]
-    docs[:, 2] += 1.5 * chance.normal(size=(4, DIM))[topic] + 1.5 * chance.normal(size=(5, DIM))[genre]
+    docs[:, 0] += 1.1 * chance.normal(size=(4, DIM))[topic]
+    docs[:, 1] += 1.1 * chance.normal(size=(5, DIM))[genre]
+    docs[:, 2] += 1.1 * chance.normal(size=(4, DIM))[topic] + 1.1 * chance.normal(size=(5, DIM))[genre]
     order = chance.permutation(DOCS)
     return docs.reshape(DOCS, -1)[order], topic[order], genre[order]
 
@@ -65,10 +65,10 @@ def test_heads_carry_what_was_planted_and_nothing_else() -> None:
             for one in (of_topic, of_genre)
         ]
         assert found == [[1, 3], [2, 3]], measure
-    assert of_topic.values[ACCURACY].value[0] > 0.9
+    assert of_topic.values[ACCURACY].value[0] > 0.7
     assert of_topic.chance(ACCURACY) == of_topic.majority == 0.25
     assert of_genre.chance(BALANCED) == 0.2
-    assert of_topic.chance(NEAREST) == pytest.approx(39 / 159)
+    assert of_topic.chance(NEAREST) == pytest.approx(59 / 239)
     assert tuple(MEASURES) == ASPECT_MEASURES
 
 
@@ -87,6 +87,15 @@ def test_shuffled_labels_are_seldom_flagged() -> None:
     found = probe_aspects(vectors, shuffled, HEADS, slicings=60)
     flagged = [verdict != "within" for one in found for verdict in one.compared[ACCURACY].verdicts]
     assert np.mean(flagged) <= 0.05
+
+
+def test_the_nearest_mean_is_taken_however_rare_its_value_is() -> None:
+    """One dimension, 90 documents at 0 and 10 at 1: the border is in the middle."""
+    codes = np.repeat([0, 1], [90, 10])
+    place = codes + np.tile([-0.3, 0.3], 50)
+    rows = standardised(place[:, None])[None]
+    (found,) = Fits.of([codes], [rows]).predicted(rows)
+    assert (found[:, 0] == codes).all()
 
 
 def test_balanced_accuracy_counts_every_value_alike() -> None:
@@ -130,8 +139,12 @@ def test_an_aspect_that_is_only_the_shadow_of_another_is_gone_within_its_values(
     vectors = docs.reshape(300, -1)
     (raw,) = probe_aspects(vectors, [topic], 2, slicings=3)
     found = within(vectors, topic, genre, 2, raw.penalties)
-    assert raw.values[ACCURACY].value[1] > 0.78
-    assert found.accuracy.low[1] < found.chance == 0.5
+    assert raw.values[ACCURACY].value[1] > 0.7
+    # Without the head: the majority of each genre is right.
+    majority = np.bincount(topic == genre).max() / 300
+    assert found.chance == pytest.approx(majority)
+    assert found.accuracy.low[1] < majority
+    assert found.accuracy.value[1] < majority + 0.01
     docs[:, 1, 0] += 4.0 * topic  # head 2 carries the topic itself
     assert within(docs.reshape(300, -1), topic, genre, 2, raw.penalties).accuracy.low[2] > 0.9
 
