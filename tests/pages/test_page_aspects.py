@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.runs.aspects import Aspect
 from core.runs.results import read_analysis, read_aspects
 from core.runs.run import Run
+from pages.shared.aspect_guess import value_examples
 from pages.understand.aspects.figures import Slices, confusion_figure, matrix_grid, pair_alt, pair_figure, shares
 from precompute.steps.analyse import step as analyse
 from precompute.steps.aspects import step as aspects
@@ -112,3 +114,15 @@ def test_the_figure_parts_heads_by_what_they_carry_and_escapes_names() -> None:
     assert "genre: heads 2" in pair_alt(("topic", "genre"), both)
     counts = np.array([[3, 1], [0, 4]])
     assert confusion_figure(counts, ["a", "b"], "dark").data[0].z.tolist() == [[0.75, 0.25], [0, 1]]
+
+
+def test_a_text_gets_the_value_of_the_nearest_examples_in_each_head() -> None:
+    """Head 1 knows the genre, head 2 is the same for all."""
+    aspect = Aspect("genre", "column", ("blog", "news"), np.arange(12) % 2)
+    vectors = np.zeros((12, 2, 3), dtype=np.float16)
+    vectors[:, 0, 0] = np.where(np.arange(12) % 2, 5, 1)
+    vectors[:, 1] = 1 + 0.01 * np.arange(12)[:, None]
+    found = value_examples(aspect, vectors, aspect.codes)
+    np.testing.assert_allclose(found.mean[0], [3, 0, 0])
+    assert found.guesses(np.array([[4.0, 0, 0], [1, 1, 1]]))[:2] == ["news", "news"]
+    assert found.guesses(np.array([[2.0, 0, 0], [1, 1, 1]]))[:2] == ["blog", "blog"]
