@@ -36,8 +36,8 @@ def planted_run(cache: Path, name: str = "planted") -> Run:
     chance = np.random.default_rng(0)
     topic, genre = np.arange(COUNT) % 3, np.arange(COUNT) // 3 % 4
     vectors = chance.normal(size=(COUNT, 4, 8))
-    vectors[:, 0] += 2 * chance.normal(size=(3, 8))[topic]
-    vectors[:, 1] += 2 * chance.normal(size=(4, 8))[genre]
+    vectors[:, 0] += 0.9 * chance.normal(size=(3, 8))[topic]
+    vectors[:, 1] += 0.9 * chance.normal(size=(4, 8))[genre]
     stored = vectors.reshape(COUNT, 32).astype(np.float16)
     return write_run(
         cache,
