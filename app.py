@@ -26,6 +26,7 @@ PAGES = {
         ("aspects", "Aspects", "label"),
         ("layers", "Layers", "stacked_line_chart"),
         ("attention", "Attention", "visibility"),
+        ("ablation", "Ablation", "toggle_off"),
     ],
     "Use": [
         ("your_document", "Your document", "upload_file"),

@@ -11,16 +11,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.runs.labels import CIRCULAR, COLUMN, LABEL_SOURCES
+from core.runs.labels import CIRCULAR, COLUMN, LABEL_SOURCES, Labels
 from core.runs.manifest import Manifest
 from core.runs.parquet import read_columns
 from core.runs.run import Run
 from core.runs.schema import LABELS
 
-TOPIC, LENGTH = "topic", "length"
-DERIVED = "derived"
-"""The source of aspects that are computed from the documents themselves."""
-SOURCES = {**LABEL_SOURCES, COLUMN: "the corpus's own column", DERIVED: "computed from the documents"}
+TOPIC, LENGTH, LANGUAGE = "topic", "length", "language"
+DERIVED, DETECTED = "derived", "detected"
+"""The sources of aspects that are computed from the documents themselves; the second once, by the job."""
+SOURCES = {
+    **LABEL_SOURCES,
+    COLUMN: "the corpus's own column",
+    DERIVED: "computed from the documents",
+    DETECTED: "a language detector",
+}
 """Sources of aspects, and where each has its values from."""
 MOST_VALUES = 50
 """Of a column: with more it is a name, a date or a number rather than an aspect."""
@@ -66,12 +71,10 @@ def aspect_path(run: Run, aspect: str, source: str) -> Path:
 
 
 def stored_aspects(run: Run) -> dict[str, tuple[str, ...]]:
-    """The aspects that were labelled beside the topics, and the sources of each, in the order of LABEL_SOURCES."""
+    """The aspects that were labelled beside the topics, and the sources of each, in the order of SOURCES."""
     paths = run.backend.files_in(run.folder / "aspects")
     names = sorted({path.parent.name for path in paths if is_aspect_name(path.parent.name)})
-    found = {
-        name: tuple(source for source in LABEL_SOURCES if run.has(aspect_path(run, name, source))) for name in names
-    }
+    found = {name: tuple(source for source in SOURCES if run.has(aspect_path(run, name, source))) for name in names}
     return {name: sources for name, sources in found.items() if sources}
 
 
@@ -92,7 +95,7 @@ def aspects_of(run: Run) -> tuple[Aspect, ...]:
         found.setdefault(name, make(table))
     for name, sources in stored_aspects(run).items():
         source = active_source(manifest, name, sources)
-        found[name] = _of_names(name, source, _stored(run, manifest, name, source))
+        found[name] = _of_names(name, source, read_aspect_labels(run, name, source)["topic"])
     sources = table["label_source"].drop_null().unique().to_pylist()
     topic = _of_names(TOPIC, sources[0] if len(sources) == 1 else COLUMN, table["topic"])
     return tuple(each for each in (topic, *(found[name] for name in sorted(found))) if each is not None)
@@ -102,11 +105,17 @@ def aspect_named(aspects: tuple[Aspect, ...], name: str) -> Aspect | None:
     return next((each for each in aspects if each.name == name), None)
 
 
-def _stored(run: Run, manifest: Manifest, aspect: str, source: str) -> pa.ChunkedArray:
+def read_aspect_labels(run: Run, aspect: str, source: str) -> pa.Table:
+    """What a source says of an aspect other than the topic, in the columns of core.runs.schema.LABELS."""
     remedy = f"python -m precompute label {run.name} --aspect {aspect} --labels {source} --again"
-    documents = int(manifest.corpus["documents"])
-    path = run.inside(aspect_path(run, aspect, source))
-    return read_columns(path, LABELS, remedy, documents, ["topic"])["topic"]
+    documents = int(run.manifest().corpus["documents"])
+    return read_columns(run.inside(aspect_path(run, aspect, source)), LABELS, remedy, documents)
+
+
+def aspect_labels(run: Run, aspect: str) -> list[Labels]:
+    """All sources of such an aspect."""
+    tables = {source: read_aspect_labels(run, aspect, source) for source in stored_aspects(run).get(aspect, ())}
+    return [Labels(source, table["topic"], table["reason"]) for source, table in tables.items()]
 
 
 def _of_names(name: str, source: str, values: pa.ChunkedArray) -> Aspect | None:

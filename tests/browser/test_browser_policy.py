@@ -27,6 +27,7 @@ PAGES = {
     "aspects": "h1",
     "layers": "h1",
     "attention": "h1",
+    "ablation": "h1",
     "your_document": "textarea",
     "retrieval_lab": ".js-plotly-plot",
 }

@@ -102,6 +102,7 @@ async def depth(walker: Walker) -> None:
     await walker.turn("aspects")
     await walker.turn("layers")
     await walker.turn("attention")
+    await walker.turn("ablation")
 
 
 async def retrieval_lab(walker: Walker) -> None:

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from core.analysis.explained import rounded_to_sum, signed
 from core.runs.tables import Row
-from pages.shared.figures.template import template
+from pages.shared.figures.template import LEGEND_ABOVE, template
 from pages.shared.theme import GROUND, INK, MUTED, SEQUENTIAL, SERIES, colour_at, ink_on
 
 _NAMED = 0.055
@@ -33,8 +33,11 @@ def whose_figure(rows: Sequence[Row], theme: str) -> go.Figure:
     colours = [SERIES[theme][4]]
     colours += [colour_at(0.25 + 0.75 * (at + 1) / layers, SEQUENTIAL[theme]) for at in range(layers)]
     colours += [SERIES[theme][2], SERIES[theme][5]]
+    of_heads = float(shown[1 : 1 + layers].sum())
+    depth = f"layers 1 (pale) to {layers}" if layers > 1 else "layer 1"
     traces = []
-    for (name, short, row), value, colour in zip(parts, shown.tolist(), colours, strict=True):
+    for at, ((name, short, row), value, colour) in enumerate(zip(parts, shown.tolist(), colours, strict=True)):
+        of_a_head = 1 <= at <= layers
         wide = abs(value) >= 100 * _NAMED
         text = f"{short}<br>{signed(value, 1)} %" if wide else ""
         traces.append(
@@ -42,7 +45,8 @@ def whose_figure(rows: Sequence[Row], theme: str) -> go.Figure:
                 orientation="h",
                 y=[""],
                 x=[value],
-                name=name,
+                name=f"heads of {depth}: {signed(of_heads, 1)} %" if of_a_head else f"{name}: {signed(value, 1)} %",
+                showlegend=not of_a_head or at == layers,
                 marker={"color": colour, "line": {"color": GROUND[theme], "width": 1}},
                 text=[text],
                 textposition="inside",
@@ -59,10 +63,10 @@ def whose_figure(rows: Sequence[Row], theme: str) -> go.Figure:
     figure.update_layout(
         template=template(theme),
         barmode="relative",
-        height=150,
-        margin={"l": 10, "r": 14, "t": 6, "b": 40},
+        height=190,
+        margin={"l": 10, "r": 14, "t": 46, "b": 40},
         uniformtext={"minsize": 10, "mode": "hide"},
-        showlegend=False,
+        legend={**LEGEND_ABOVE, "traceorder": "normal"},
         yaxis={"visible": False},
         xaxis={
             "range": [1.02 * low, 100 - low + 1],
