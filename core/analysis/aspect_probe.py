@@ -15,6 +15,8 @@ import numpy as np
 
 from core.analysis.bootstrap import Interval, means, shares
 from core.analysis.null import SLICINGS, Comparison, comparison, random_orders
+from core.analysis.stage_rows import StageRows
+from core.model.share_space import ShareSpace
 
 SAMPLE = 2_000
 """Documents that the probe looks at, at most."""
@@ -69,20 +71,21 @@ def probe_aspects(
     seed: int = 0,
     progress: Callable[[float], None] = lambda share: None,
     threads: int = 1,
+    space: ShareSpace | None = None,
 ) -> list[Probed]:
     """Of ``vectors[doc, width]`` and, per aspect, every document's code ``[doc]``, none of them -1.
 
-    The documents are in random order: the first ones are compared more closely.
+    The documents are in random order: the first ones are compared more closely. ``space`` is that of stage 4.
     """
     from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
     # Slices are small matrices: several threads on one lose more than they win, one thread each does not.
     with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
-        return _probe(standardised(vectors), aspects, heads, slicings, seed, progress, pool)
+        return _probe(StageRows(vectors, space), aspects, heads, slicings, seed, progress, pool)
 
 
 def _probe(
-    vectors: np.ndarray,
+    rows: StageRows,
     aspects: Sequence[np.ndarray],
     heads: int,
     slicings: int,
@@ -90,9 +93,14 @@ def _probe(
     progress: Callable[[float], None],
     pool: ThreadPoolExecutor,
 ) -> list[Probed]:
-    orders = random_orders(vectors.shape[1], slicings, seed)
-    tried = [_cut(vectors[:, order], heads) for order in orders[:TRIED]]
-    whole, own = _cut(vectors, 1), _cut(vectors, heads)
+    vectors = standardised(rows.vectors)
+
+    def sliced(order: np.ndarray) -> np.ndarray:
+        return _cut(vectors[:, order] if rows.space is None else standardised(rows.sliced(order)), heads)
+
+    orders = random_orders(rows.width, slicings, seed)
+    tried = [sliced(order) for order in orders[:TRIED]]
+    whole, own = _cut(vectors if rows.space is None else standardised(rows.full), 1), _cut(vectors, heads)
     of_slices = Fits.of(aspects, tried)
     of_whole = Fits.of(aspects, [whole])
     predicted, purities = (
@@ -105,7 +113,7 @@ def _probe(
     null: list[dict[str, list[np.ndarray]]] = [{measure: [] for measure in MEASURES} for _ in aspects]
 
     def measured(number: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        slices = _cut(vectors[:, orders[number]], heads)
+        slices = sliced(orders[number])
         return of_slices.predicted(slices), purity(slices, aspects) if number < NEIGHBOUR_SLICINGS else []
 
     for number, (values, nearest) in enumerate(pool.map(measured, range(slicings))):

@@ -9,6 +9,8 @@ import numpy as np
 from core.analysis.aspect_probe import left_out, standardised
 from core.analysis.bootstrap import Interval, shares
 from core.analysis.null import random_orders
+from core.analysis.stage_rows import StageRows
+from core.model.share_space import ShareSpace
 
 SLICINGS = 8
 """Random slicings that a figure within another aspect's values is compared with."""
@@ -52,24 +54,35 @@ def within(
     heads: int,
     penalties: tuple[float, float],
     seed: int = 0,
+    space: ShareSpace | None = None,
 ) -> WithinFigures:
     """Of ``codes[doc]`` within ``groups[doc]``, each with two documents or more.
 
     Vectors and values are compared with their means in the group alone: what the group itself says about the value is
-    its frequency there, which is known beforehand, and no more. ``penalties`` are the slices' and the full embedding's.
+    its frequency there, which is known beforehand, and no more. ``penalties`` are the slices' and the full embedding's,
+    ``space`` is that of stage 4.
     """
     values = np.eye(codes.max() + 1, dtype=np.float32)[codes]
-    targets, rows = _minus_means(values, groups), standardised(_minus_means(standardised(vectors), groups))
+    targets, stage = _minus_means(values, groups), StageRows(vectors, space)
     penalty, full_penalty = penalties
 
-    def hits(slices: int, penalty: float, order: np.ndarray | None = None) -> np.ndarray:
-        cut = rows if order is None else rows[:, order]
-        cut = np.ascontiguousarray(cut.reshape(len(cut), slices, -1).transpose(1, 0, 2))
+    def within_groups(rows: np.ndarray) -> np.ndarray:
+        return standardised(_minus_means(standardised(rows), groups))
+
+    heads_rows = within_groups(vectors)
+    full = heads_rows if space is None else within_groups(stage.full)
+
+    def sliced(order: np.ndarray) -> np.ndarray:
+        return heads_rows[:, order] if space is None else within_groups(stage.sliced(order))
+
+    def hits(rows: np.ndarray, slices: int, penalty: float) -> np.ndarray:
+        cut = np.ascontiguousarray(rows.reshape(len(rows), slices, -1).transpose(1, 0, 2))
         scores = left_out(cut, targets, penalty, groups) + (values - targets)
         return np.asarray((scores.argmax(axis=2) == codes).T)
 
-    found = np.concatenate([hits(1, full_penalty), hits(heads, penalty)], axis=1).astype(np.float32)
-    null = [hits(heads, penalty, order).mean(axis=0) for order in random_orders(rows.shape[1], SLICINGS, seed)]
+    found = np.concatenate([hits(full, 1, full_penalty), hits(heads_rows, heads, penalty)], axis=1)
+    found = found.astype(np.float32)
+    null = [hits(sliced(order), heads, penalty).mean(axis=0) for order in random_orders(stage.width, SLICINGS, seed)]
     most = float(_sums(values, groups).max(axis=1).sum() / len(codes))
     return WithinFigures(shares(found, seed=seed), most, np.stack(null))
 

@@ -169,6 +169,13 @@ def test_stage_4_alone_is_refused(command: Callable[..., Any], tmp_path: Path) -
     assert "Stage 4 is stored beside others" in outcome.err
 
 
+def test_aspects_are_read_at_stage_4_too(cache: Path, command: Callable[..., Any]) -> None:
+    assert command("aspects", "four", "--cache", cache).status == 0
+    found = read_tables(Run(cache, "four")).pick("aspects", stage=4)
+    assert found
+    assert command("verify", "four", "--cache", cache).status == 0
+
+
 def test_a_damaged_basis_is_found(cache: Path, command: Callable[..., Any]) -> None:
     path = Run(cache, "four").share_basis_path
     path.write_bytes(path.read_bytes()[:-30])

@@ -12,11 +12,13 @@ import numpy as np
 
 from core.analysis.aspect_probe import SAMPLE, Probed, probe_aspects
 from core.analysis.head_measures import LEAST_LABELLED
+from core.analysis.stage_rows import StageRows
 from core.errors import Mistake
 from core.machine import cores
 from core.runs.aspects import Aspect, aspects_of
 from core.runs.manifest import Manifest
 from core.runs.run import Run
+from core.runs.shares import space_of
 from core.runs.steps import STEPS
 from core.runs.vocabulary import MOST_ASPECTS
 from precompute.job.fingerprint import fingerprint
@@ -72,6 +74,7 @@ def _stage(run: Run, stage: int, sample: AspectSample, seed: int, on_progress: O
     if not sample.aspects:
         return {}
     vectors, heads = _vectors(run, stage, sample.docs), run.manifest().shape.heads
+    space = space_of(run, run.manifest(), stage)
     probed: dict[int, Probed] = {}
     alike = sample.alike()
     for number, group in enumerate(alike):
@@ -87,10 +90,12 @@ def _stage(run: Run, stage: int, sample: AspectSample, seed: int, on_progress: O
             seed=seed,
             progress=progress,
             threads=cores(),
+            space=space,
         )
         probed |= dict(zip(group, found, strict=True))
     on_progress(0.9, "one aspect within another")
-    return aspect_tables(stage, sample, [probed[at] for at in range(len(sample.aspects))], vectors, heads, seed)
+    rows = StageRows(vectors, space)
+    return aspect_tables(stage, sample, [probed[at] for at in range(len(sample.aspects))], rows, heads, seed)
 
 
 def _vectors(run: Run, stage: int, docs: np.ndarray) -> np.ndarray:
@@ -118,7 +123,7 @@ def _inputs(config: AspectsConfig, manifest: Manifest, aspects: Sequence[Aspect]
     return fingerprint(
         {
             "algorithm": ALGORITHM,
-            "embed": manifest.steps["embed"].fingerprint,
+            "embed": manifest.vectors_fingerprint,
             "aspects": [
                 [each.name, each.source, list(each.values), hashlib.sha256(each.codes.tobytes()).hexdigest()]
                 for each in aspects

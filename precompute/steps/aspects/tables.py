@@ -10,6 +10,7 @@ import numpy as np
 
 from core.analysis.aspect_probe import ACCURACY, LEAST_PER_VALUE, MEASURES, Probed
 from core.analysis.entangled import cramers_v, within
+from core.analysis.stage_rows import StageRows
 from core.runs.schema import ANALYSIS
 from precompute.job.step import Rows, add
 from precompute.steps.analyse.null_tables import summary_columns
@@ -21,9 +22,9 @@ MOST_WITHIN = 6
 
 
 def aspect_tables(
-    stage: int, sample: AspectSample, probed: Sequence[Probed], vectors: np.ndarray, heads: int, seed: int
+    stage: int, sample: AspectSample, probed: Sequence[Probed], of_stage: StageRows, heads: int, seed: int
 ) -> dict[str, Rows]:
-    """All rows of a stage; ``vectors[row, width]`` are those of the sample."""
+    """All rows of a stage; ``of_stage`` are those of the sample."""
     tables: dict[str, Rows] = {}
     for each, found in zip(sample.aspects, probed, strict=True):
         place: dict[str, object] = {"stage": stage, "aspect": each.aspect.name}
@@ -32,7 +33,7 @@ def aspect_tables(
         rows = tables.setdefault("aspect_documents", {})
         for row, code, predicted in zip(each.rows.tolist(), found.codes.tolist(), found.predicted, strict=True):
             add(rows, **place, doc=sample.docs[row], code=each.values[code], predicted=each.values[predicted])
-    _add_pairs(tables, stage, sample, probed, vectors, heads, seed)
+    _add_pairs(tables, stage, sample, probed, of_stage, heads, seed)
     return tables
 
 
@@ -85,7 +86,7 @@ def _add_pairs(
     stage: int,
     sample: AspectSample,
     probed: Sequence[Probed],
-    vectors: np.ndarray,
+    of_stage: StageRows,
     heads: int,
     seed: int,
 ) -> None:
@@ -115,7 +116,8 @@ def _add_pairs(
         enough = np.bincount(groups)[groups] >= LEAST_PER_VALUE
         if not enough.any():
             continue
-        known = KnownOfBoth(vectors[rows[enough]], codes[enough], groups[enough])
+        own = of_stage.vectors[rows[enough]]
+        known = KnownOfBoth(StageRows(own, of_stage.space), codes[enough], groups[enough])
         place: dict[str, object] = {
             "stage": stage,
             "aspect": sample.aspects[one].aspect.name,
@@ -126,9 +128,9 @@ def _add_pairs(
 
 @dataclass(frozen=True)
 class KnownOfBoth:
-    """Documents that two aspects are known of: ``vectors[doc, width]``, ``codes[doc]`` and ``groups[doc]``."""
+    """Documents that two aspects are known of: their rows, ``codes[doc]`` and ``groups[doc]``."""
 
-    vectors: np.ndarray
+    rows: StageRows
     codes: np.ndarray
     groups: np.ndarray
 
@@ -142,7 +144,7 @@ def _add_within(
     seed: int,
 ) -> None:
     codes, groups = (np.unique(each, return_inverse=True)[1] for each in (known.codes, known.groups))
-    found = within(known.vectors, codes, groups, heads, penalties, seed)
+    found = within(known.rows.vectors, codes, groups, heads, penalties, seed, known.rows.space)
     for head in range(1 + heads):
         add(
             tables.setdefault("aspect_within", {}),

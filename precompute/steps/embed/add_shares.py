@@ -22,7 +22,7 @@ from precompute.steps.embed.config import EmbedConfig, EmbedResult
 from precompute.steps.embed.corpus import Filters
 from precompute.steps.embed.corpus_columns import Columns
 
-MADE_OF_STAGES = ("analyse", "project", "retrieve")
+MADE_OF_STAGES = ("analyse", "project", "retrieve", "aspects")
 """Steps whose figures are of every stage: they are made again."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from core.analysis.stage_rows import StageRows
 from core.model.share_space import ShareSpace
 from core.model.shares import full_shares, resliced
 from core.model.stages import HEADS, RANDOM, cut, permutation
@@ -73,3 +74,15 @@ def test_the_heads_themselves_are_cut_as_everywhere_and_the_control_in_the_space
     wanted = space.resliced(rows, permutation(HEADS_ * DIM, RANDOM))
     assert cut(rows, HEADS_, RANDOM, space) == pytest.approx(wanted)
     assert np.abs(cut(rows, HEADS_, RANDOM) - wanted).max() > 0.1
+
+
+def test_rows_of_a_stage_know_their_whole_and_their_slices() -> None:
+    space, _ = some_space()
+    rows = np.random.default_rng(3).normal(size=(6, HEADS_ * DIM)).astype(np.float32)
+    order = np.random.default_rng(4).permutation(HEADS_ * DIM)
+    plain, shares = StageRows(rows), StageRows(rows, space)
+    assert plain.width == shares.width == HEADS_ * DIM
+    assert plain.full is rows
+    assert shares.full == pytest.approx(space.full(rows))
+    assert plain.sliced(order) == pytest.approx(rows[:, order])
+    assert shares.sliced(order) == pytest.approx(space.resliced(rows, order).reshape(6, -1))
