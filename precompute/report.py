@@ -23,6 +23,7 @@ from core.errors import Mistake
 from core.model.stages import HEADS, RANDOM, STAGES
 from core.retrieval.cautions import all_cautions
 from core.retrieval.findings import retrieval_json, retrieval_lines, voting_findings
+from core.runs.aspects import aspect_labels, stored_aspects
 from core.runs.describe import brings_stages, left_out, sampled, stage_names, stored
 from core.runs.labels import CIRCULAR_NOTE
 from core.runs.results import all_labels, read_ablation, read_aspects, read_retrieval, read_tables, read_topics
@@ -40,14 +41,16 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
     tables = read_tables(run)
     stage = tables.manifest.study_stages[-1]
     merges = topic_merges(read_topics(run, original=True).vectors[stage], stage, threshold)
-    compared, retrieval, aspects = all_compared(all_labels(run)), read_retrieval(run), read_aspects(run)
+    compared, retrieval = all_compared(all_labels(run)), read_retrieval(run)
+    carried = read_aspects(run)
+    aspects = {name: all_compared(aspect_labels(run, name)) for name, of in stored_aspects(run).items() if len(of) > 1}
     given = all_cautions(tables, retrieval.get("retrieval", ()), compared)
     ablated = read_ablation(run)
     said = [
         *findings(tables, merges, given),
         *_other_runs(run, tables),
         *voting_findings(retrieval, given),
-        *aspect_findings(aspects),
+        *aspect_findings(carried),
     ]
     said += ablation_findings(**_ablation_rows(ablated)) if ablated else []
     if for_machines:
@@ -56,9 +59,14 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
             **as_json(tables),
             "vectors": {**tables.manifest.vectors, "bytes": run.bytes("heads"), "run_bytes": run.bytes()},
             "agreement": [pair.as_json() for pair in compared],
+            **(
+                {"aspect_agreement": {name: [pair.as_json() for pair in pairs] for name, pairs in aspects.items()}}
+                if aspects
+                else {}
+            ),
             "topic_merges": {"stage": merges.stage, "threshold": merges.merges.threshold, "groups": merges.groups},
             **({"retrieval": retrieval_json(retrieval)} if retrieval else {}),
-            **({"aspects": aspects_json(aspects)} if aspects else {}),
+            **({"aspects": aspects_json(carried)} if carried else {}),
             **({"ablation": ablation_json(**_ablation_rows(ablated))} if ablated else {}),
             "findings": [vars(finding) for finding in said],
         }
@@ -70,10 +78,11 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
             *_topic_match(tables),
             *_random_slices(tables),
             *_agreement(compared),
+            *(line for name, pairs in aspects.items() for line in _agreement(pairs, name)),
             *_maps(tables),
             *_merges(merges),
             *_retrieval(retrieval, tables, given),
-            *_aspects(aspects),
+            *_aspects(carried),
             *_ablation(ablated, tables),
             *_findings(said),
         ]
@@ -215,8 +224,8 @@ def _ablation_rows(found: dict[str, list[Row]]) -> dict[str, list[Row]]:
     return {"rows": found["ablation"], "noise": found["ablation_noise"]}
 
 
-def _agreement(compared: list[Compared]) -> list[str]:
-    lines = ["", "Do the sources of labels agree? Cohen's kappa, with 95 % intervals"] if compared else []
+def _agreement(compared: list[Compared], aspect: str = "labels") -> list[str]:
+    lines = ["", f"Do the sources of {aspect} agree? Cohen's kappa, with 95 % intervals"] if compared else []
     for pair in compared:
         lines.append(f"  {pair.sentence}")
         found = pair.agreement

@@ -27,7 +27,7 @@ NAMES = (
     *("run", "stage", "head", "doc", "beside", "beside_head", "view", "linked", "heads", "area", "colour", "camera"),
     *("layout", "words", "t", "size", "sort", "stages", "range", "panel", "block", "groups", "label", "mismatch"),
     *("measure", "split", "find", "layer", "type", "text", "token", "relation"),
-    *("query", "way", "other", "mix", "task", "k", "pruned"),
+    *("query", "way", "other", "mix", "task", "k", "pruned", "aspect.topic", "aspect.length"),
 )
 HOSTILE = (
     *(text[:400] for text in TEXTS),
@@ -115,7 +115,7 @@ def test_no_address_brings_a_page_down_or_opens_what_is_not_ours(cache: Path) ->
         assert not app.exception, (page, query)
 
     holds()
-    assert len(PAGES) == 10
+    assert len(PAGES) == 12
     ours = [
         cache,
         ROOT,
