@@ -144,13 +144,13 @@ def chosen(shown: AspectView) -> tuple[str, int]:
     """The aspect and the head that the rest of the page is about, and the way to the head's profile."""
     assert shown.state.manifest is not None
     st.subheader("One aspect in one head", anchor=False)
-    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+    with st.container(horizontal=True, gap="small"):
         aspect = linked(
             st.selectbox, "Aspect", "aspect", shown.names, shown.names[0], format_func=lambda name: shortened(name, 60)
         )
         head = choose_head(shown.state.manifest.shape.heads)
-        kept = {name: value for name, value in st.query_params.items() if name in ("run", "stage", "head")}
-        st.page_link(PROFILE, label=f"Profile of head {head}", icon=":material/person_search:", query_params=kept)
+    kept = {name: value for name, value in st.query_params.items() if name in ("run", "stage", "head")}
+    st.page_link(PROFILE, label=f"Profile of head {head}", icon=":material/person_search:", query_params=kept)
     row, full, summary = shown.heads[aspect][head], shown.heads[aspect][0], shown.summaries[aspect]
     with st.container(horizontal=True, gap="medium"):
         _metric(f"Head {head}", row, f"{row['verdict']} random slices, p = {row['p_adjusted']:.3f}")
