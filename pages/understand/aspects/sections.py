@@ -77,15 +77,14 @@ def matrix(shown: AspectView) -> None:
     heads = carried_here(shown.state, shown.stage)
     said = "; ".join(f"**head {head}**: {plain(each.sentence)}" for head, each in heads.items() if each.sentence)
     st.markdown(said + "." if said else "At this stage no head carries an aspect beyond random slices.")
-    aspect, head = st.session_state.get("aspect"), st.session_state.get("head", 1)
-    mark = GridCell(shown.names.index(aspect), head) if aspect in shown.names and type(head) is int else None
 
     def pick(place: GridCell) -> None:
         decide("aspect", shown.names[place.row])
         if place.column:
             decide("head", place.column)
 
-    layer_grid(matrix_grid(shown.names, shown.heads, shown.summaries, show.theme()), "aspect matrix", mark, pick)
+    grid = matrix_grid(shown.names, shown.heads, shown.summaries, show.theme())
+    layer_grid(grid, "aspect matrix", _mark(shown), pick)
     documents = {row["documents"] for row in shown.summaries.values()}
     count = f"{min(documents):,}" if len(documents) == 1 else f"{min(documents):,} to {max(documents):,}"
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -101,6 +100,14 @@ def matrix(shown: AspectView) -> None:
         st.warning(
             f"Circular: the embedding itself made the labels of {plain(', '.join(circular))}.", icon=":material/sync:"
         )
+
+
+def _mark(shown: AspectView) -> GridCell | None:
+    """The cell that the rest of the page is about; its widgets come later, and on arrival the address alone has it."""
+    aspect = st.session_state.get("aspect", st.query_params.get("aspect", shown.names[0]))
+    head = str(st.session_state.get("head", st.query_params.get("head", 1)))
+    known = aspect in shown.names and head.isdecimal() and 0 < int(head) < len(shown.heads[aspect])
+    return GridCell(shown.names.index(aspect), int(head)) if known else None
 
 
 @shows_mistakes
