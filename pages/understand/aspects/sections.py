@@ -204,7 +204,7 @@ def mingled(shown: AspectView, aspect: str, head: int) -> None:
                 "Within its values": "not computed" if found is None else f"{found['value']:.1%}",
                 "95 % CI": "" if found is None else f"{found['low']:.1%} to {found['high']:.1%}",
                 "Random slices": "" if found is None else f"{found['slices_low']:.1%} to {found['slices_high']:.1%}",
-                "Chance": "" if found is None else f"{found['chance']:.1%}",
+                "Most frequent value": "" if found is None else f"{found['chance']:.1%}",
             }
         )
     st.dataframe(rows, hide_index=True)
