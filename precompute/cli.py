@@ -219,6 +219,31 @@ def _export(options: argparse.Namespace) -> int:
     return DONE
 
 
+def _bench_options(command: argparse.ArgumentParser) -> None:
+    add_common(command)
+    command.add_argument(
+        "--tasks",
+        type=Path,
+        nargs="+",
+        required=True,
+        metavar="FOLDER",
+        help="in BEIR's layout: corpus.jsonl, queries.jsonl and qrels/test.tsv",
+    )
+    command.add_argument("--heads", type=Path, metavar="FILE", help="heads that are off, as for export")
+    command.add_argument("--json", action="store_true", help="for machines")
+    add_topic_model(command)
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from precompute.bench import BenchConfig, as_json, as_text, bench
+
+    found = bench(
+        BenchConfig(options.cache, options.run, tuple(options.tasks), options.heads, model=topic_model(options))
+    )
+    print(printable_json(as_json(found)) if options.json else printable(as_text(found)))
+    return DONE
+
+
 def _explain(options: argparse.Namespace) -> int:
     text = explanation_of(options)
     print(printable_json(text) if options.json else printable(text))
@@ -273,6 +298,9 @@ COMMANDS: dict[str, CommandRow] = {
     "report": CommandRow("the study's tables beside this run's, and what the figures say", _report, _report_options),
     "export": CommandRow(
         "the model without some heads, as a folder for sentence-transformers", _export, _export_options
+    ),
+    "bench": CommandRow(
+        "the model, a pruned one and equally small rivals on retrieval tasks in BEIR's layout", _bench, _bench_options
     ),
     "explain": CommandRow(
         "why two documents or texts are similar: their cosine as a sum over heads", _explain, explain_options

@@ -38,7 +38,8 @@ def choose_view(state: RunState) -> AblationView:
     )
     shape = state.manifest.shape
     rows = [row for row in ablation_rows(state, "ablation") if (row["kind"], row["measure"]) == (HEAD, measures[0])]
-    first = min(rows, key=lambda row: (row["verdict"] != BELOW, row["change"]))
+    cost = -1 if measures[0] == ANGLE else 1
+    first = min(rows, key=lambda row: (row["verdict"] != BELOW, cost * row["change"]))
     cell = linked_clicks(
         {"layer": (range(1, shape.layers + 1), first["layer"]), "head": (range(shape.heads + 1), first["head"])}
     )

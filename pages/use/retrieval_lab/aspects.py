@@ -13,6 +13,7 @@ from core.retrieval.aspect_switch import FOLLOW, IGNORE, NEUTRAL, PLACES, POSITI
 from core.retrieval.findings import switch_sentences
 from core.runs.aspects import Aspect, aspects_of
 from core.runs.run import Run
+from core.runs.shares import space_of
 from core.runs.tables import Row
 from pages.shared.data import RunState, vector_docs
 from pages.shared.figures.table import figure_table
@@ -173,7 +174,8 @@ def _learned(run: Run, version: str, stage: int, moved: tuple[tuple[str, str], .
     vectors = _sample(run, version, stage)
     docs = run.vector_docs()[_rows(run)]
     labels = {aspect.name: aspect.codes[docs] for aspect in _aspects(run, version)}
-    found = judge_switch(vectors.reshape(len(docs), heads, -1), _sample(run, version, own_stage), labels, dict(moved))
+    by_head, own = vectors.reshape(len(docs), heads, -1), _sample(run, version, own_stage)
+    found = judge_switch(by_head, own, labels, dict(moved), space=space_of(run, run.manifest(), stage))
     return SwitchFigures(found, found.rows(), len(docs), own_stage)
 
 
