@@ -11,7 +11,7 @@ WORKERS ?= 2
 TIMES ?= 10
 SEED ?= 1
 
-.PHONY: help install run demo smollm2 chromium test test-fast test-browser-busy test-browser-slow-wire lint fuzz bench bench-maps bench-figures bench-app bench-labels bench-document bench-engines bench-explain bench-layers bench-load bench-retrieval frontend screenshots lock licences sbom digests audit clean bench-storage bench-cost bench-large bench-uploads
+.PHONY: help install run demo smollm2 chromium test test-fast test-browser-busy test-browser-slow-wire lint fuzz bench bench-maps bench-figures bench-app bench-labels bench-document bench-engines bench-explain bench-layers bench-ablation bench-load bench-retrieval frontend screenshots lock licences sbom digests audit clean bench-storage bench-cost bench-large bench-uploads
 
 help:
 	@echo "make run            install, build the demo, open the app"
@@ -32,6 +32,7 @@ help:
 	@echo "make bench-retrieval measure retrieval by heads against a bare product (a few minutes)"
 	@echo "make bench-storage  measure what int8 changes against float16, on the demo (two minutes)"
 	@echo "make bench-cost     measure how far the cost model of docs/scale.md is off (a few minutes)"
+	@echo "make bench-ablation measure a sweep of every head against one plain pass (half an hour)"
 	@echo "make bench-layers   measure all layers of all heads against one layer (a quarter of an hour)"
 	@echo "make bench-engines  measure the engines: faults, Ray's overhead, 200,000 documents (half an hour)"
 	@echo "make bench-load     fifty readers at once on the largest run, and their memory (a quarter of an hour)"
@@ -148,6 +149,9 @@ bench-storage: $(VENV)/.installed-dev
 
 bench-layers: $(VENV)/.installed-dev $(VENV)/.installed-smollm2
 	$(BIN)/python -m benchmarks.layers
+
+bench-ablation: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.ablation
 
 bench-engines: $(VENV)/.installed-dev $(VENV)/.installed-ray
 	$(BIN)/python -m benchmarks.engines

@@ -25,6 +25,7 @@ PAGES = {
         ("topics", "Topics", "category"),
         ("layers", "Layers", "stacked_line_chart"),
         ("attention", "Attention", "visibility"),
+        ("ablation", "Ablation", "toggle_off"),
     ],
     "Use": [
         ("your_document", "Your document", "upload_file"),

@@ -2,6 +2,7 @@
 
 The same model, documents, threads and precision, in the same process, turn by turn; a round's ratio is what counts,
 for the machine's speed drifts. A ratio below 1 means that the heads of three stages cost less than one plain vector.
+Then four stages, with each head's share, against three.
 """
 
 from __future__ import annotations
@@ -9,7 +10,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -56,6 +60,40 @@ def compare(model: str, texts: list[str], rounds: int) -> dict[str, Any]:
     }
 
 
+STAGES = {"three": False, "four": True}
+MOST_TIME, MOST_MEMORY = 1.10, 1.05
+
+
+def with_shares(model: str, texts: list[str], rounds: int) -> dict[str, Any]:
+    """Four stages against three: time turn by turn, and the peak of memory of a process for each."""
+    embedders = {name: Embedder.load(EmbedderConfig(model=model, shares=shares)) for name, shares in STAGES.items()}
+    for embedder in embedders.values():
+        embedder.embed(texts[:40])
+    ratios = []
+    for turn in range(rounds):
+        order = list(embedders) if turn % 2 else list(embedders)[::-1]
+        times = {name: seconds(lambda name=name: embedders[name].embed(texts)) for name in order}  # type: ignore[misc]
+        ratios.append(times["four"] / times["three"])
+    memory = {name: peak(model, len(texts), name) for name in STAGES}
+    time_, most = statistics.median(ratios), memory["four"] / memory["three"]
+    return {
+        "model": model,
+        "documents": len(texts),
+        "four_stages_over_three_time": round(time_, 3),
+        "ratios": [round(ratio, 3) for ratio in ratios],
+        "four_stages_over_three_memory": round(most, 3),
+        "peak_mb": {name: round(value) for name, value in memory.items()},
+        "reached": time_ <= MOST_TIME and most <= MOST_MEMORY,
+    }
+
+
+def peak(model: str, documents: int, stages: str) -> float:
+    """Megabytes at most of a process that embeds three or four stages."""
+    command = [sys.executable, "-m", "benchmarks.extract", "--models", model, "--documents", str(documents)]
+    found = subprocess.run([*command, "--peak", stages], check=True, capture_output=True, text=True)
+    return float(found.stdout.split()[-1])
+
+
 def one_by_one(model: str, texts: list[str], rounds: int) -> dict[str, Any]:
     """Batches against a loop of single documents, on short texts."""
     embedder = Embedder.load(EmbedderConfig(model=model))
@@ -73,17 +111,26 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--documents", type=int, default=None, help="default: as many as take a minute or so a round")
+    parser.add_argument("--peak", choices=STAGES, help=argparse.SUPPRESS)
+    parser.add_argument("--shares", action="store_true", help="four stages against three only")
     options = parser.parse_args()
     import torch
     from transformers.utils import logging
 
     logging.disable_progress_bar()
     texts = demo_texts()
+    if options.peak:
+        model = options.models[0]
+        Embedder.load(EmbedderConfig(model=model, shares=STAGES[options.peak])).embed(texts[: options.documents])
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3)
+        return
     print(f"{torch.get_num_threads()} threads, {os.cpu_count()} cores, torch {torch.__version__}")
     for model in options.models:
         some = texts[: options.documents or MODELS[model]]
-        print(json.dumps(compare(model, some, options.rounds), indent=1))
-        print(json.dumps(one_by_one(model, texts[:100], options.rounds), indent=1))
+        if not options.shares:
+            print(json.dumps(compare(model, some, options.rounds), indent=1))
+            print(json.dumps(one_by_one(model, texts[:100], options.rounds), indent=1))
+        print(json.dumps(with_shares(model, some, options.rounds), indent=1))
 
 
 if __name__ == "__main__":

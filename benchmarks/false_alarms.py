@@ -47,9 +47,11 @@ def main() -> None:
     for seed in range(given.shuffles):
         with tempfile.TemporaryDirectory() as folder:
             tables.append(_analysed(_shuffled(source, Path(folder), seed)))
-    print(_line(f"{given.shuffles} shuffles", *(pa.concat_tables(kind) for kind in zip(*tables, strict=True)), HEADS))
+    profiles, null = (pa.concat_tables(kind) for kind in zip(*tables, strict=True))
+    print(_line(f"{given.shuffles} shuffles", profiles, null, HEADS))
     with tempfile.TemporaryDirectory() as folder:
-        print(_line("untrained twin", *_analysed(_untrained(source, Path(folder)), RandomWeights()), HEADS))
+        profiles, null = _analysed(_untrained(source, Path(folder)), RandomWeights())
+        print(_line("untrained twin", profiles, null, HEADS))
 
 
 def _copied(source: Run, cache: Path) -> Run:

@@ -18,7 +18,8 @@ from playwright.sync_api import Error, Page, WebSocket
 from benchmarks.app_browser import chromium, fresh_page, settle
 from tests.support.session_client import SessionRecord
 
-_EXPLORE, _UNDERSTAND = ("", "head_map", "heat_map", "head_profile"), ("stages", "topics", "layers", "attention")
+_EXPLORE = ("", "head_map", "heat_map", "head_profile")
+_UNDERSTAND = ("stages", "topics", "layers", "attention", "ablation")
 PATHS = (*_EXPLORE, *_UNDERSTAND, "your_document", "retrieval_lab")
 
 

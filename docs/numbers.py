@@ -130,9 +130,10 @@ def minilm_table() -> str:
 def storage_table() -> str:
     shape = SFR.shape
     kinds: tuple[tuple[str, str, int], ...] = (
-        ("three stages, float16 (the default)", "", vector_bytes(shape)),
+        ("four stages, float16 (the default)", "", vector_bytes(shape, shape.possible_stages)),
+        ("three stages, float16", "`--stages 1 2 3`", vector_bytes(shape)),
         ("one stage, float16", "`--stages 3`", vector_bytes(shape, [3])),
-        ("three stages, int8", "`--store-dtype int8`", vector_bytes(shape, number=INT8)),
+        ("three stages, int8", "`--stages 1 2 3 --store-dtype int8`", vector_bytes(shape, number=INT8)),
         ("one stage, int8", "`--stages 3 --store-dtype int8`", vector_bytes(shape, [3], INT8)),
         ("three stages, product-quantised, 16 bytes a head", "none: computed only", quantised_bytes(shape, codes=16)),
         ("one stage, product-quantised, 16 bytes a head", "none: computed only", quantised_bytes(shape, [3], 16)),
@@ -141,7 +142,9 @@ def storage_table() -> str:
     )
     rows = [(name, option, f"{each:,}", f"{each * DOCUMENTS / 1e9:,.0f} GB") for name, option, each in kinds]
     kept = f"in the end {SAMPLE:,} documents' vectors, three stages, float16"
-    rows.insert(4, (kept, "`--store-vectors sample`", "", f"{vector_bytes(shape) * SAMPLE / 1e9:.1f} GB"))
+    rows.insert(
+        5, (kept, "`--stages 1 2 3 --store-vectors sample`", "", f"{vector_bytes(shape) * SAMPLE / 1e9:.1f} GB")
+    )
     text = measured()["tokens"]["bytes"] / measured()["tokens"]["gpt2"] * GPT2_TOKENS
     rows.append(("the texts, not compressed", "", f"{text / DOCUMENTS:,.0f}", f"{text / 1e9:,.0f} GB"))
     return _table(("what", "option", "bytes a document", "sample-10BT"), rows)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import NoReturn
 
 from core.errors import Mistake, listed
@@ -25,7 +26,7 @@ from precompute.explain import explanation_of
 from precompute.job.fingerprint import part_digest
 from precompute.job.progress import PROGRESS
 from precompute.job.work import Work, working_on
-from precompute.options import SAMPLE, AddOptions, add_common, add_progress, nothing_to_do
+from precompute.options import SAMPLE, AddOptions, add_common, add_progress, add_topic_model, nothing_to_do, topic_model
 from precompute.report import report
 from precompute.status import as_text, status
 from precompute.table import STEP_COMMANDS
@@ -131,7 +132,17 @@ def _all_options(command: argparse.ArgumentParser) -> None:
         metavar="STEP",
         help=f"leave out one of the steps that no other needs: {listed(optional)}",
     )
-    for name in _in_all("on request"):
+    requested = _in_all("on request")
+    command.add_argument(
+        "--with",
+        dest="also",
+        nargs="+",
+        choices=requested,
+        default=[],
+        metavar="STEP",
+        help=f"run also what takes long, with its defaults: {listed(requested)}",
+    )
+    for name in (*requested, *_in_all("last")):
         STEP_COMMANDS[name].options(command)
 
 
@@ -142,6 +153,7 @@ def _all(options: argparse.Namespace) -> int:
         for name in _in_all("always"):
             _step(name, options, work)
         wanted = [name for name in _in_all("optional") if name not in options.without]
+        wanted += [name for name in _in_all("on request") if name in options.also]
         failed = [name for name in wanted if not _is_done(name, options, work)]
         waiting = [name for name in failed if STEPS[name].all_vectors]
         if options.store_vectors == SAMPLE and waiting:
@@ -175,6 +187,35 @@ def _report_options(command: argparse.ArgumentParser) -> None:
 def _report(options: argparse.Namespace) -> int:
     text = report(options.cache, options.run, options.json, options.merge_threshold)
     print(printable_json(text) if options.json else printable(text))
+    return DONE
+
+
+def _export_options(command: argparse.ArgumentParser) -> None:
+    add_common(command)
+    command.add_argument(
+        "--heads",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help='JSON: {"model": …, "off": [[layer, head], …], "how": "zero" or "mean"}, or a file of the Retrieval lab',
+    )
+    command.add_argument("--to", type=Path, required=True, metavar="FOLDER", help="a new folder")
+    command.add_argument("--accept-licence", action="store_true", help="the model's licence allows what you will do")
+    add_topic_model(command)
+
+
+def _export(options: argparse.Namespace) -> int:
+    from precompute.export import ExportConfig, export
+
+    config = ExportConfig(
+        options.cache,
+        options.run,
+        options.heads,
+        options.to,
+        options.accept_licence,
+        model=topic_model(options),
+    )
+    print(printable(export(config).sentence))
     return DONE
 
 
@@ -230,6 +271,9 @@ COMMANDS: dict[str, CommandRow] = {
         for name, step in STEP_COMMANDS.items()
     },
     "report": CommandRow("the study's tables beside this run's, and what the figures say", _report, _report_options),
+    "export": CommandRow(
+        "the model without some heads, as a folder for sentence-transformers", _export, _export_options
+    ),
     "explain": CommandRow(
         "why two documents or texts are similar: their cosine as a sum over heads", _explain, explain_options
     ),

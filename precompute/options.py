@@ -46,9 +46,10 @@ def nothing_to_do(run: str, step: str) -> str:
     return f"{run}: {step} is up to date. Nothing to do."
 
 
-def stages_counted(manifest: Manifest) -> str:
-    """``3 stages``."""
-    return f"{len(manifest.stages)} stage{'s' if len(manifest.stages) > 1 else ''}"
+def stages_counted(manifest: Manifest, study: bool = False) -> str:
+    """``3 stages``: all, or those of the study."""
+    count = len(manifest.study_stages if study else manifest.stages)
+    return f"{count} stage{'s' if count > 1 else ''}"
 
 
 def given(options: argparse.Namespace, **names: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import textwrap
 from pathlib import Path
 
 from core.analysis import study
+from core.analysis.ablation_findings import ablation_findings, ablation_json, ablation_lines
 from core.analysis.agreement import Compared, all_compared
 from core.analysis.cautions import Caution
 from core.analysis.findings import Finding, across_runs, findings
@@ -23,7 +24,7 @@ from core.retrieval.cautions import all_cautions
 from core.retrieval.findings import retrieval_json, retrieval_lines, voting_findings
 from core.runs.describe import brings_stages, left_out, sampled, stage_names, stored
 from core.runs.labels import CIRCULAR_NOTE
-from core.runs.results import all_labels, read_retrieval, read_tables, read_topics
+from core.runs.results import all_labels, read_ablation, read_retrieval, read_tables, read_topics
 from core.runs.run import Run, open_run, run_names
 from core.runs.tables import Row, Tables
 
@@ -36,11 +37,13 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
     """A run's report, as text or as JSON; ``threshold`` is the least mean cosine of topics that are merged."""
     run = open_run(cache, name)
     tables = read_tables(run)
-    stage = tables.manifest.stages[-1]
+    stage = tables.manifest.study_stages[-1]
     merges = topic_merges(read_topics(run, original=True).vectors[stage], stage, threshold)
     compared, retrieval = all_compared(all_labels(run)), read_retrieval(run)
     given = all_cautions(tables, retrieval.get("retrieval", ()), compared)
+    ablated = read_ablation(run)
     said = [*findings(tables, merges, given), *_other_runs(run, tables), *voting_findings(retrieval, given)]
+    said += ablation_findings(**_ablation_rows(ablated)) if ablated else []
     if for_machines:
         found = {
             "run": name,
@@ -49,6 +52,7 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
             "agreement": [pair.as_json() for pair in compared],
             "topic_merges": {"stage": merges.stage, "threshold": merges.merges.threshold, "groups": merges.groups},
             **({"retrieval": retrieval_json(retrieval)} if retrieval else {}),
+            **({"ablation": ablation_json(**_ablation_rows(ablated))} if ablated else {}),
             "findings": [vars(finding) for finding in said],
         }
         return json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False)
@@ -62,6 +66,7 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
             *_maps(tables),
             *_merges(merges),
             *_retrieval(retrieval, tables, given),
+            *_ablation(ablated, tables),
             *_findings(said),
         ]
     )
@@ -114,10 +119,15 @@ def _probe(tables: Tables) -> list[str]:
         rows += 1
         cells = "".join(f"{_interval(row):<22}" for row in ours if row)
         chance = ours[0]["chance"] if ours[0] else 0
-        lines.append(f"  {_stage(stage):<14}{study.PROBE_ACCURACY[stage]:>7.3f}  {cells}{chance:>6.3f}")
+        lines.append(f"  {_stage(stage):<14}{_study(stage):>7}  {cells}{chance:>6.3f}")
     if not rows:
         lines.append(f"  not computed: the probe needs at least {LEAST_DOCS} documents and 2 heads.")
     return lines
+
+
+def _study(stage: int) -> str:
+    """Table 1; the study has no stage 4."""
+    return f"{study.PROBE_ACCURACY[stage]:.3f}" if stage in study.PROBE_ACCURACY else "–"
 
 
 def _topic_match(tables: Tables) -> list[str]:
@@ -173,6 +183,22 @@ def _retrieval(found: dict[str, list[Row]], tables: Tables, given: list[Caution]
         return []
     title = "Which heads find what people look for? 95 % CI; pruned on one half of the queries, reported on the other"
     return ["", title, *(f"  {line}" for line in retrieval_lines(found, tables.manifest.shape, given))]
+
+
+def _ablation(found: dict[str, list[Row]], tables: Tables) -> list[str]:
+    if not found:
+        return []
+    counts, options = (getattr(tables.manifest.steps["ablate"], name) for name in ("counts", "options"))
+    how = " (replaced by their mean)" if options.get("how") == "mean" else ""
+    title = (
+        f"What happens without a head? {counts['heads']} heads switched off one by one{how} over "
+        f"{counts['documents']:,} documents; change in points or degrees"
+    )
+    return ["", title, *(f"  {line}" for line in ablation_lines(found["ablation"]))]
+
+
+def _ablation_rows(found: dict[str, list[Row]]) -> dict[str, list[Row]]:
+    return {"rows": found["ablation"], "noise": found["ablation_noise"]}
 
 
 def _agreement(compared: list[Compared]) -> list[str]:

@@ -20,10 +20,10 @@ ROOMS: dict[str, set[str]] = {
     "search": set(),
     "uploads": set(),
     "maps": set(),
-    "runs": {"model.shape", "model.stages", "search.index"},
+    "runs": {"model.shape", "model.share_space", "model.stages", "search.index"},
     "remote": {"runs"},
-    "analysis": {"model.shape", "model.stages", "model.ledger", "runs.labels", "runs.tables"},
-    "retrieval": {"model.shape", "analysis", "runs.tables"},
+    "analysis": {"model.shape", "model.share_space", "model.stages", "model.ledger", "runs.labels", "runs.tables"},
+    "retrieval": {"model.shape", "model.share_space", "analysis", "runs.tables"},
 }
 """Rooms of core, and what each may import of the others, whole or a module; core's own modules import no room."""
 SECTIONS = ("pages.explore.", "pages.understand.", "pages.use.")

@@ -48,6 +48,8 @@ class Sums:
     """``[head, offset]``: attention by distance, OFFSETS, without what falls on the first token."""
     pattern_shuffled: np.ndarray
     """``[offset]``."""
+    rests: np.ndarray
+    """``[head]``: tokens that give the first one more than half of their attention, of those that "first" counts."""
 
     def __add__(self, other: Sums) -> Sums:
         return Sums(*(getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__))
@@ -93,6 +95,7 @@ def measured(weights: np.ndarray, delimiter: np.ndarray, rare: np.ndarray) -> Su
     others = looks & allowed[:, 0]
     others[0] = False
     put("first", stacked[:, others, 0].sum(axis=1, dtype=np.float64), others.sum())
+    rests = (stacked[:-1, others, 0] > 0.5).sum(axis=1, dtype=np.float64)
     count = int(looks.sum())
     put("delimiters", seen @ delimiter, count)
     put("rare", seen @ rare, count)
@@ -104,7 +107,7 @@ def measured(weights: np.ndarray, delimiter: np.ndarray, rare: np.ndarray) -> Su
     shuffled[:, _PLACE["entropy"]] = entropy
     stacked[:, :, 0] = 0
     pattern = _clipped(_by_offset(stacked), apart)
-    return Sums(value[:-1], shuffled, weight, pattern[:-1], pattern[-1])
+    return Sums(value[:-1], shuffled, weight, pattern[:-1], pattern[-1], rests)
 
 
 def measures(value: np.ndarray, shuffled: np.ndarray, weight: np.ndarray, seed: int = 0) -> Measures:

@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb, nan
 
+import numpy as np
+
+PERMUTATIONS = 2_000
 BROAD, SELECTIVE = "broad", "selective"
 
 
@@ -67,6 +70,66 @@ def meeting(heads: Sequence[Head]) -> Meeting:
         exact_test(broad[0], len(mine), broad[1], len(others)),
         *(sum(head.entropy for head in group) / len(group) if group else nan for group in (mine, others)),
     )
+
+
+@dataclass(frozen=True)
+class Association:
+    """Whether knowing a head's type says anything about its role."""
+
+    heads: int
+    bits: float
+    """Mutual information of type and role."""
+    shuffled: float
+    """The mean of it with roles shuffled among the heads of each layer: few heads share some by chance."""
+    p: float
+    expected: Mapping[tuple[str, str | None], float]
+    """Heads of a type and a role by chance: the mean over shuffles."""
+
+    @property
+    def sentence(self) -> str:
+        says = "Types and roles go together" if self.p < 0.05 else "That types and roles go together is not shown"
+        return (
+            f"{says}: over {_heads(self.heads, '')} they share {self.bits:.2f} bits, with roles shuffled within each "
+            f"layer {self.shuffled:.2f} (permutation p = {self.p:.3f})."
+        )
+
+
+def association(heads: Sequence[tuple[int, str, str | None]], seed: int = 0) -> Association | None:
+    """Of ``(layer, type, role)`` of heads; None where all have one type, or all one role."""
+    types, roles = sorted({type_ for _, type_, _ in heads}), sorted({role for *_, role in heads}, key=str)
+    if len(types) < 2 or len(roles) < 2:
+        return None
+    layer, mine = (
+        np.array(values) for values in zip(*((at, types.index(type_)) for at, type_, _ in heads), strict=True)
+    )
+    theirs = np.array([roles.index(role) for *_, role in heads])
+    found = _bits(mine, theirs)[0]
+    chance = np.random.default_rng(seed)
+    drawn, total = np.zeros(PERMUTATIONS), np.zeros((len(types), len(roles)))
+    for number in range(PERMUTATIONS):
+        # Sorted by layer, then by chance: within each layer a permutation.
+        order = np.lexsort((chance.random(len(layer)), layer))
+        moved = np.empty_like(theirs)
+        moved[np.argsort(layer, kind="stable")] = theirs[order]
+        drawn[number], table = _bits(mine, moved)
+        total += table
+    expected = {
+        (type_, role): float(total[at, of] / PERMUTATIONS)
+        for at, type_ in enumerate(types)
+        for of, role in enumerate(roles)
+    }
+    p = (1 + (drawn >= found - 1e-12).sum()) / (1 + PERMUTATIONS)
+    return Association(len(heads), float(found), float(drawn.mean()), float(p), expected)
+
+
+def _bits(one: np.ndarray, other: np.ndarray) -> tuple[float, np.ndarray]:
+    """The mutual information of two labellings, and the table of how often their values meet."""
+    table = np.zeros((one.max() + 1, other.max() + 1))
+    np.add.at(table, (one, other), 1)
+    share = table / len(one)
+    alone = share.sum(axis=1, keepdims=True) * share.sum(axis=0, keepdims=True)
+    some = share > 0
+    return float((share[some] * np.log2(share[some] / alone[some])).sum()), table
 
 
 def exact_test(hits: int, of: int, other_hits: int, of_others: int) -> float:

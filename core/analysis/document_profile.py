@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.analysis.examples import Examples
-from core.analysis.similarity import head_norms, similarity
+from core.analysis.similarity import full_vectors, head_norms, similarity
 from core.errors import Mistake, listed
+from core.model.share_space import ShareSpace
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ class Yardstick:
     """``[head, dim]``: the corpus's mean, where cosines are computed around it; None where not."""
     names: tuple[str, ...] = ()
     """``[topic]``."""
+    space: ShareSpace | None = None
+    """Of stage 4."""
 
     @classmethod
     def by_examples(
@@ -74,6 +77,7 @@ class Yardstick:
         corpus: Iterable[np.ndarray],
         labels: np.ndarray,
         activations: Ranks,
+        space: ShareSpace | None = None,
     ) -> Yardstick:
         """Topics with too few examples are left out.
 
@@ -86,12 +90,12 @@ class Yardstick:
             first = 0
             for part in corpus:
                 own = labels[first : first + len(part)]
-                yield examples.with_full(part.astype(np.float32) - mean, own)[:, :, usable]
+                yield examples.with_full(part.astype(np.float32) - mean, own, space)[:, :, usable]
                 first += len(part)
 
         topics = mean + examples.sums[usable] / examples.counts[usable, None, None]
         known = tuple(name for name, enough in zip(names, usable, strict=True) if enough)
-        return cls(topics, Ranks.of(similarities()), activations, mean, known)
+        return cls(topics, Ranks.of(similarities()), activations, mean, known, space)
 
 
 @dataclass(frozen=True)
@@ -112,8 +116,9 @@ def profile(vectors: np.ndarray, yardstick: Yardstick) -> Profile:
     """The profile of one document from its head ``vectors[head, dim]`` at the yardstick's stage."""
     vectors = vectors.astype(np.float32, copy=False)
     mean = np.float32(0) if yardstick.mean is None else yardstick.mean.astype(np.float32)
-    cosines = similarity((vectors - mean)[None], yardstick.topics.astype(np.float32) - mean)[0]
-    activation = head_norms(vectors[None])[0]
+    both, space = ((vectors - mean)[None], yardstick.topics.astype(np.float32) - mean), yardstick.space
+    cosines = similarity(*both, (full_vectors(both[0], space), full_vectors(both[1], space)))[0]
+    activation = head_norms(vectors[None], space)[0]
     return Profile(
         cosines,
         yardstick.similarities.percentile(cosines),

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.analysis.similarity import full_vectors
+from core.model.share_space import ShareSpace
+
 LEAST_EXAMPLES = 5
 """Documents that a topic needs: with fewer, its mean says more about those documents than about the topic."""
 
@@ -46,11 +49,12 @@ class Examples:
         values[:, :, ~self.usable] = -np.inf
         return np.asarray(values)
 
-    def with_full(self, docs: np.ndarray, labels: np.ndarray | None = None) -> np.ndarray:
-        """The same with the full embedding, the heads side by side, as index 0: ``[doc, 1 + head, topic]``."""
-        width = docs.shape[1] * docs.shape[2]  # not -1: there may be no documents
-        whole = Examples(self.sums.reshape(len(self.sums), 1, width), self.counts)
-        full = whole.similarity(docs.reshape(len(docs), 1, width), labels)
+    def with_full(
+        self, docs: np.ndarray, labels: np.ndarray | None = None, space: ShareSpace | None = None
+    ) -> np.ndarray:
+        """The same with the full embedding as index 0: ``[doc, 1 + head, topic]``; ``space`` is that of shares."""
+        whole = Examples(full_vectors(self.sums, space)[:, None], self.counts)
+        full = whole.similarity(full_vectors(docs, space)[:, None], labels)
         return np.concatenate([full, self.similarity(docs, labels)], axis=1)
 
 

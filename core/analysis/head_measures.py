@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from core.analysis.examples import LEAST_EXAMPLES, examples_of
 from core.analysis.profiles import correlation_with_full, minus_topic_means, selectivity, sparsity
 from core.analysis.similarity import similarity, unit
 from core.analysis.topic_match import nearest_is_own
+from core.model.share_space import ShareSpace
 from core.runs.labels import own
 
 NEIGHBOUR_SAMPLE = 500
@@ -68,6 +70,26 @@ class LabelledSample:
     centre: bool
     """Whether similarities to names are of centred vectors."""
     heads: int
+    space: ShareSpace | None = None
+    """Of stage 4: what random slices are cut in, and what full embeddings are sums in."""
+
+    @property
+    def width(self) -> int:
+        """How many numbers a random slicing shuffles."""
+        return self.vectors.shape[1] if self.space is None else self.heads * self.space.triangle.shape[2]
+
+    @cached_property
+    def _outputs(self) -> tuple[np.ndarray, ...]:
+        """Documents, topics and mean before the projection: solved for once, sliced many times."""
+        assert self.space is not None
+        return tuple(self.space.outputs(rows) for rows in (self.vectors, self.topics, self.mean[None]))
+
+    @cached_property
+    def _full(self) -> tuple[np.ndarray, np.ndarray]:
+        """Documents and topics as full embeddings, which no slicing changes."""
+        shift = self.mean if self.centre else np.float32(0)
+        docs, topics = self.vectors - shift, self.topics - shift
+        return (docs, topics) if self.space is None else (self.space.full(docs), self.space.full(topics))
 
     @property
     def comparable(self) -> bool:
@@ -85,14 +107,10 @@ class LabelledSample:
 
     def measure(self, order: np.ndarray | None = None, measures: Collection[str] = tuple(MEASURES)) -> Measured:
         """The dimensions cut in this ``order[dim]``; without one, where the heads are."""
-        vectors, topics, mean = self.vectors, self.topics, self.mean
-        if order is not None:
-            vectors, topics, mean = vectors[:, order], topics[:, order], mean[order]
-        docs = vectors.reshape(len(vectors), self.heads, -1)
-        centred = (vectors - mean).reshape(docs.shape)
-        shift = mean if self.centre else np.float32(0)
-        names = (topics - shift).reshape(len(topics), self.heads, -1)
-        values = similarity(centred if self.centre else docs, names)
+        docs, topics, mean = self._cut(order)
+        centred = docs - mean
+        names = topics - mean if self.centre else topics
+        values = similarity(centred if self.centre else docs, names, self._full)
         to_own = own(values, self.labels)
         heads, above = to_own[:, 1:], minus_topic_means(to_own, values.mean(axis=0), self.labels)
         found: dict[str, Callable[[], np.ndarray]] = {
@@ -109,6 +127,15 @@ class LabelledSample:
             {name: found[name]() for name in PER_DOCUMENT if name in measures},
             {name: found[name]() for name in PER_HEAD if name in measures},
         )
+
+    def _cut(self, order: np.ndarray | None) -> list[np.ndarray]:
+        """Documents, topics and mean: ``[…, head, dim]``, or slices of the dimensions in ``order``."""
+        rows = (self.vectors, self.topics, self.mean[None])
+        if order is not None and self.space is not None:
+            slices = self.space.slices(order)
+            return [slices(outputs) for outputs in self._outputs]
+        ordered = rows if order is None else tuple(one[:, order] for one in rows)
+        return [one.reshape(len(one), self.heads, -1) for one in ordered]
 
     def _by_examples(self, centred: np.ndarray) -> np.ndarray:
         examples = examples_of(centred, self.labels, len(self.topics))

@@ -112,7 +112,7 @@ def _compare(
     null: dict[str, list[np.ndarray]] = {name: [] for name in measures}
     best: dict[str, list[float]] = {name: [] for name in heads.documents}
     by_document = {name: np.zeros(len(sample.labels)) for name in heads.documents}
-    for number, order in enumerate(random_orders(sample.vectors.shape[1], slicings, seed)):
+    for number, order in enumerate(random_orders(sample.width, slicings, seed)):
         found = sample.measure(order, measures)
         for name in measures:
             null[name].append(found.value(name))

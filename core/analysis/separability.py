@@ -9,6 +9,7 @@ import numpy as np
 
 from core.analysis.bootstrap import Interval
 from core.analysis.null import random_orders
+from core.model.share_space import ShareSpace
 
 SLICINGS = 20
 """Each with a split of its own: a single split moved the accuracy by up to 0.05."""
@@ -41,9 +42,16 @@ class Separability:
 
 
 def separability(
-    vectors: np.ndarray, heads: int, seed: int = 0, progress: Callable[[float], None] = lambda share: None
+    vectors: np.ndarray,
+    heads: int,
+    seed: int = 0,
+    progress: Callable[[float], None] = lambda share: None,
+    space: ShareSpace | None = None,
 ) -> Separability | None:
-    """From ``vectors[doc, width]``, in random order; None where there are too few documents or a single head."""
+    """From ``vectors[doc, width]``, in random order; None where there are too few documents or a single head.
+
+    ``space`` is that of stage 4, whose random slices are cut in it.
+    """
     docs = vectors[:SAMPLE].astype(np.float32)
     if len(docs) < LEAST_DOCUMENTS or heads < 2:
         return None
@@ -51,11 +59,13 @@ def separability(
 
     chance = np.random.default_rng([seed, 2])
     own, random = [], []
-    for number, order in enumerate(random_orders(docs.shape[1], SLICINGS, seed)):
+    shuffled = docs if space is None else space.outputs(docs)
+    for number, order in enumerate(random_orders(shuffled.shape[1], SLICINGS, seed)):
         test = chance.permutation(len(docs)) < round(_TEST * len(docs))
         with threadpool_limits(1):  # small matrices
             own.append(_recall(docs.reshape(len(docs), heads, -1), test))
-            random.append(_recall(docs[:, order].reshape(len(docs), heads, -1), test))
+            slices = docs[:, order].reshape(len(docs), heads, -1) if space is None else space.slices(order)(shuffled)
+            random.append(_recall(slices, test))
         progress((number + 1) / SLICINGS)
     recall, null = np.stack(own), np.stack(random)
     return Separability(recall.mean(axis=1), null.mean(axis=1), recall.mean(axis=0), null, len(docs))

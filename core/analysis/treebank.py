@@ -42,6 +42,18 @@ RELATIONS: dict[str, Rule] = {
     "pronoun → antecedent": lambda sentence, index: sentence.words[index].antecedent,
 }
 
+REVERSED = {
+    "subject → verb": "verb → subject",
+    "object → verb": "verb → object",
+    "determiner → noun": "noun → determiner",
+    "adjective → noun": "noun → adjective",
+    "preposition → its object": "object → its preposition",
+    "auxiliary → verb": "verb → auxiliary",
+    "possessive → noun": "noun → possessive",
+    "pronoun → antecedent": "antecedent → pronoun",
+}
+"""The same relations read the other way: from the verb to its subject."""
+
 
 @dataclass(frozen=True)
 class Pairs:
@@ -85,6 +97,12 @@ def pairs(sentences: Sequence[Sentence], relation: str) -> Pairs:
         if (end := rule(sentence, start)) is not None
     ]
     return Pairs(*np.array(found, dtype=np.int64).reshape(-1, 3).T)
+
+
+def directed(sentences: Sequence[Sentence]) -> dict[str, Pairs]:
+    """The pairs of every relation, by its name in RELATIONS and by that in REVERSED."""
+    found = {relation: pairs(sentences, relation) for relation in RELATIONS}
+    return {**found, **{REVERSED[relation]: one.reversed for relation, one in found.items()}}
 
 
 def choosing_half(sentences: int, seed: int = 0) -> np.ndarray:

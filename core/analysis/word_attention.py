@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.analysis.bootstrap import Interval, ratios
 from core.analysis.treebank import OffsetBaseline, Pairs, offset_baseline
 
 ALPHA = 0.05
@@ -28,6 +29,8 @@ class MostAttended:
     """By sentence ``[word]``: each word's place in the shuffled sentence."""
     causal: bool
     """Whether a word sees only those before it."""
+    without_first: bool = False
+    """Whether the first word is left out: where no special token stands before it, heads rest on it."""
 
 
 @dataclass(frozen=True)
@@ -37,14 +40,21 @@ class RelationScores:
     offset: OffsetBaseline
     chosen: np.ndarray
     """``[layer, head]``, on the choosing half."""
-    held_out: np.ndarray
-    """``[layer, head]``."""
+    interval: Interval
+    """``[layer, head]`` each, on the held-out half, over its sentences."""
     shuffled: np.ndarray
     """``[layer, head]``: on the held-out half with its words shuffled."""
+    single: np.ndarray
+    """``p`` before the adjustment."""
     p: np.ndarray
     """``[layer, head]``: of being no better than the offset or than itself on shuffled words, adjusted over heads."""
     pairs_chosen: int
     pairs_held_out: int
+
+    @property
+    def held_out(self) -> np.ndarray:
+        """``[layer, head]``."""
+        return self.interval.value
 
     @property
     def best(self) -> tuple[int, int]:
@@ -79,9 +89,11 @@ def word_attention(weights: np.ndarray, tokens: np.ndarray, words: int) -> np.nd
     return (piece / np.maximum(piece.sum(axis=0), 1)).T @ weights @ piece
 
 
-def most_attended(between: np.ndarray) -> np.ndarray:
+def most_attended(between: np.ndarray, without_first: bool = False) -> np.ndarray:
     """``[head, word]``: the other word with the most of ``between[head, from, to]``; −1 where none has any."""
     others = between * ~np.eye(between.shape[-1], dtype=bool)
+    if without_first:
+        others[..., 0] = 0
     return np.where(others.max(axis=2) > 0, others.argmax(axis=2), -1)
 
 
@@ -89,9 +101,9 @@ def relation_scores(attended: MostAttended, relation: Pairs, choosing: np.ndarra
     """Every head's share of right words; ``choosing[sentence]`` marks the half that choices are made on.
 
     In a causal model only pairs whose right word comes first can be seen: the others are left out, for the offset too.
-    None where a half has no pairs.
+    So are pairs with a first word that is left out. None where a half has no pairs.
     """
-    seen = relation[relation.offset < 0] if attended.causal else relation
+    seen = relation[visible(attended, relation)]
     first = choosing[seen.sentence]
     if not first.any() or first.all():
         return None
@@ -99,7 +111,7 @@ def relation_scores(attended: MostAttended, relation: Pairs, choosing: np.ndarra
     held = seen[~first]
     offset = offset_baseline(seen, first)
     moved = Pairs(held.sentence, _moved(attended, held, held.start), _moved(attended, held, held.end))
-    possible = moved.offset < 0 if attended.causal else np.ones(len(moved), dtype=bool)
+    possible = visible(attended, moved)
     shuffled = _hits(attended.shuffled, moved)
     held_hits = hits[..., ~first]
     p = np.maximum(
@@ -108,9 +120,10 @@ def relation_scores(attended: MostAttended, relation: Pairs, choosing: np.ndarra
     return RelationScores(
         offset=offset,
         chosen=hits[..., first].mean(axis=-1),
-        held_out=held_hits.mean(axis=-1),
+        interval=_interval(held_hits, held.sentence),
         shuffled=shuffled[..., possible].sum(axis=-1) / max(int(possible.sum()), 1),
-        p=_adjusted(p),
+        single=p,
+        p=adjusted(p),
         pairs_chosen=int(first.sum()),
         pairs_held_out=len(held),
     )
@@ -137,8 +150,24 @@ def _hits(attended: Sequence[np.ndarray], found: Pairs) -> np.ndarray:
     return np.stack([attended[sentence][:, :, start] == end for sentence, start, end in rows], axis=-1)
 
 
-def _adjusted(p: np.ndarray) -> np.ndarray:
-    """Benjamini–Hochberg over all heads."""
+def visible(attended: MostAttended, found: Pairs) -> np.ndarray:
+    """``[pair]``: whether a head can attend from the one word to the other."""
+    seen = found.offset < 0 if attended.causal else np.ones(len(found), dtype=bool)
+    return seen & (found.end > 0) if attended.without_first else seen
+
+
+def _interval(hits: np.ndarray, sentence: np.ndarray) -> Interval:
+    """The share of ``hits[layer, head, pair]``; pairs of one sentence are drawn together."""
+    of = np.unique(sentence, return_inverse=True)[1]
+    sums = np.zeros((of.max() + 1, hits[..., 0].size))
+    np.add.at(sums, of, hits.reshape(-1, hits.shape[-1]).T)
+    weights = np.repeat(np.bincount(of)[:, None], sums.shape[1], axis=1)
+    found = ratios(sums, weights)
+    return Interval(*(part.reshape(hits.shape[:-1]) for part in (found.value, found.low, found.high)))
+
+
+def adjusted(p: np.ndarray) -> np.ndarray:
+    """Benjamini–Hochberg over all of them."""
     from scipy.stats import false_discovery_control
 
     return false_discovery_control(p.ravel()).reshape(p.shape)

@@ -50,18 +50,30 @@ def _off(heads: Sequence[int], shape: ModelShape, instead: Tensor | None) -> Cal
     return change
 
 
-def random_direction(layer: int, head: int, shape: ModelShape, seed: int) -> Change:
-    """The control of switching a head off: as much is removed at every token, but in a random direction.
+def random_direction(
+    layer: int, head: int | Sequence[int], shape: ModelShape, seed: int, instead: Mapping[int, Tensor] | None = None
+) -> Change:
+    """The control of switching a head (or several) off: as much is removed at every token, but in a random direction.
 
-    The head's output, turned into a random subspace of all heads' outputs, is subtracted from them.
+    The head's output, less what ``instead`` has for its layer (``mean_outputs``), is turned into a random subspace of
+    all heads' outputs and subtracted from them.
     """
     import torch
 
+    heads = [head] if isinstance(head, int) else list(head)
     generator = torch.Generator().manual_seed(seed)
     width = shape.heads * shape.head_dim
-    turn = torch.linalg.qr(torch.randn(width, shape.head_dim, generator=generator, dtype=torch.float64))[0].T
-    columns = slice(head * shape.head_dim, (head + 1) * shape.head_dim)
-    return {layer: lambda outputs: outputs - outputs[..., columns] @ turn.to(outputs)}
+    size = len(heads) * shape.head_dim
+    turn = torch.linalg.qr(torch.randn(width, size, generator=generator, dtype=torch.float64))[0].T
+    columns = torch.cat([torch.arange(one * shape.head_dim, (one + 1) * shape.head_dim) for one in heads])
+
+    def change(outputs: Tensor) -> Tensor:
+        removed = outputs[..., columns]
+        if instead is not None:
+            removed = removed - instead[layer][columns].to(outputs)
+        return outputs - removed @ turn.to(outputs)
+
+    return {layer: change}
 
 
 def mean_outputs(extractor: HeadExtractor, batches: Iterable[tuple[Tensor, Tensor]]) -> dict[int, Tensor]:

@@ -17,14 +17,16 @@ from core.model.batches import batches, choose_max_tokens, pad
 from core.model.card import ModelCard, read_model_card
 from core.model.device import TOKEN_BUDGETS, choose_device, choose_precision, is_out_of_memory
 from core.model.extract import HeadExtractor, Rows
+from core.model.induction import random_rows, repeated_attention
 from core.model.ledger import Ledger, WordPairs, check_exact, ledgers, source_shares, word_pairs
 from core.model.locate import ModelFiles, default_models_dir, locate
 from core.model.pooling import check_pooling
 from core.model.presets import DEFAULT_MODEL, Preset
 from core.model.shape import ModelShape
+from core.model.share_space import ShareSpace
 from core.model.shares import ShareBasis
 from core.model.sizes import check_sizes
-from core.model.stages import check_head
+from core.model.stages import NO_SHARES, check_head
 from core.model.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -53,8 +55,8 @@ class EmbedderConfig:
     trust_remote_code: str | None = None
     """The model's name once more: only code that was asked for by name is run."""
     models_dir: Path | None = None
-    shares: bool = False
-    """Whether stage 4 is read too; a model without exact shares is refused."""
+    shares: bool | None = False
+    """Whether stage 4 is read too. True refuses a model without exact shares; None leaves it out there, with a note."""
 
     def __post_init__(self) -> None:
         if self.trust_remote_code not in (None, self.model):
@@ -96,6 +98,13 @@ class ModelInfo:
     max_tokens: int
     dtype: str
     notes: tuple[str, ...] = ()
+    shares: bool = False
+    """Whether stage 4 is read."""
+
+    @property
+    def stages(self) -> tuple[int, ...]:
+        """Those that are read."""
+        return self.shape.possible_stages if self.shares else self.shape.stages
 
     def record(self) -> dict[str, Any]:
         """As a manifest has it."""
@@ -193,6 +202,8 @@ class Embedder:
             need_end=pooling == "last" and (preset.need_end or card.adds_end),
         )
         shape = extractor.shape
+        extractor.layers, extractor.pooling = tuple(shape.layer_index(layer) for layer in config.layers), pooling
+        without_shares = _prepare_shares(extractor, config.shares)
         info = ModelInfo(
             name=files.name,
             revision=files.revision,
@@ -205,12 +216,9 @@ class Embedder:
             ),
             max_tokens=tokens.max_tokens,
             dtype=str(dtype).removeprefix("torch."),
-            notes=_notes(shape, card),
+            notes=(*_notes(shape, card, extractor.shares), *without_shares),
+            shares=extractor.shares,
         )
-        extractor.layers, extractor.pooling = tuple(layer - 1 for layer in info.layers), pooling
-        if config.shares:
-            check_exact(extractor)
-            extractor.shares = True
         return cls(extractor, tokens, info, config)
 
     def embed(
@@ -239,17 +247,19 @@ class Embedder:
         _refuse_not_finite(result, self.info.dtype)
         return result
 
-    def every_layer(self) -> Embedder:
-        """The same loaded model, read at all its layers in one pass, stage 3 of each included.
+    def every_layer(self, shares: bool = False) -> Embedder:
+        """The same loaded model, read at all its layers in one pass: stages 1 to 3 of each, and 4 with ``shares``.
 
         It is not to be used at the same time as this one: both hook into the same model.
         """
         layers = range(self.info.shape.layers)
-        extractor = HeadExtractor(
-            self._extract.model, layers, self.info.pooling, blocks=True, shares=self._config.shares
-        )
-        info = replace(self.info, layers=tuple(layer + 1 for layer in layers))
+        extractor = HeadExtractor(self._extract.model, layers, self.info.pooling, blocks=True, shares=shares)
+        info = replace(self.info, layers=tuple(layer + 1 for layer in layers), shares=shares)
         return Embedder(extractor, self._tokens, info, self._config)
+
+    def share_space(self) -> ShareSpace:
+        """What stage 4's coordinates mean, at the last of the layers that were asked for: stored once per run."""
+        return ShareSpace(self.share_directions()[-1], self.share_triangles()[-1])
 
     def share_directions(self) -> np.ndarray:
         """``Q`` of stage 4, ``[layer, head, hidden, dim]`` in float32: from coordinates to the embedding's space."""
@@ -349,17 +359,50 @@ class Embedder:
             groups = batches([len(row) for row in ids], self._budget)
             return mean_outputs(self._extract, (self._padded(ids, batch) for batch in groups))
 
-    def sweep(self, texts: Sequence[str], changes: Sequence[Change]) -> Iterator[tuple[list[int], Swept]]:
+    def sweep(
+        self, texts: Sequence[str], changes: Sequence[Change], *, query: bool = False
+    ) -> Iterator[tuple[list[int], Swept]]:
         """Stage 3 under each of ``changes``, as it is computed: indices of texts, and the change's effect on them."""
-        ids = self._tokens.encode(texts, self.info.prompt).ids
-        for batch in batches([len(row) for row in ids], self._budget):
-            steps = sweep(self._extract, *self._padded(ids, batch), changes, self._budget)
-            while True:
+        ids = self._tokens.encode(texts, self.info.query_prompt if query else self.info.prompt).ids
+        for batch in batches([len(row) for row in ids], lambda: self._budget):
+            yield from self._sweep_batch(batch, ids, changes, list(range(len(changes))))
+
+    def _sweep_batch(
+        self, batch: list[int], ids: list[list[int]], changes: Sequence[Change], left: list[int]
+    ) -> Iterator[tuple[list[int], Swept]]:
+        """One batch under ``changes[left]``; where memory does not suffice, fewer at once, and later no more."""
+        import torch
+
+        padded = self._padded(ids, batch)
+        steps = sweep(self._extract, *padded, [changes[index] for index in left], self._budget)
+        done: set[int] = set()
+        while True:
+            try:
                 with self._turn:
                     swept = next(steps, None)
-                if swept is None:
-                    break
-                yield batch, swept
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                if len(batch) == 1 and self._budget < 2 * padded[0].numel():
+                    raise self._too_long(len(ids[batch[0]])) from error
+                break
+            if swept is None:
+                return
+            done.add(left[swept.change])
+            yield batch, replace(swept, change=left[swept.change])
+        if self._device.type == "cuda":
+            torch.cuda.empty_cache()
+        # A batch alone may fit where several changes of it side by side did not.
+        self._budget = max(1, min(self._budget, 2 * padded[0].numel()) // 2)
+        half = len(batch) // 2
+        for some in (batch[:half], batch[half:]):
+            if some:
+                yield from self._sweep_batch(some, ids, changes, [index for index in left if index not in done])
+
+    @property
+    def extractor(self) -> HeadExtractor:
+        """The loaded model with its family and shape: for code that edits its weights."""
+        return self._extract
 
     @property
     def tokens(self) -> Tokens:
@@ -385,6 +428,22 @@ class Embedder:
         """All layers' attention in one text's tokens, a layer at a time; see core/model/attention.py."""
         with self._turn:
             read_attention(self._extract, ids, range(self.info.shape.layers), keep)
+
+    def repeated_attention(self, seed: int, again: bool = True) -> np.ndarray:
+        """One sequence of random tokens twice in a row; see core/model/induction.py."""
+        with self._turn:
+            return repeated_attention(self._extract, self._tokens, sequences=1, seed=seed, again=again)
+
+    def random_rows(self, length: int, sequences: int, seed: int) -> list[list[int]]:
+        """Random ids of the model's vocabulary; see core/model/induction.py."""
+        return random_rows(self._extract, self._tokens, length, sequences, seed)
+
+    def input_vectors(self, ids: Sequence[int]) -> np.ndarray:
+        """``[token, hidden]`` in float32: the model's input embeddings of these tokens, without positions."""
+        model: Any = self._extract.model
+        table = model.get_input_embeddings()
+        rows: np.ndarray = table.weight.detach()[list(ids)].float().cpu().numpy()
+        return rows
 
     def _embed_batch(self, batch: list[int], ids: list[list[int]], result: Embedded) -> None:
         """One batch; where memory does not suffice, its halves, and later batches are no larger."""
@@ -438,7 +497,7 @@ class Embedder:
             tokens=tokens,
             truncated=tokens > np.asarray(lengths, dtype=np.int32),
             outputs=room("outputs", (layers, count, shape.width(3))) if self._extract.blocks else None,
-            shares=room("shares", (layers, count, shape.width(4))) if self._config.shares else None,
+            shares=room("shares", (layers, count, shape.width(4))) if self._extract.shares else None,
         )
 
 
@@ -475,14 +534,31 @@ def _load(
         ) from error
 
 
-def _notes(shape: ModelShape, card: ModelCard) -> tuple[str, ...]:
+def _prepare_shares(extractor: HeadExtractor, wanted: bool | None) -> tuple[str, ...]:
+    """Has stage 4 read where it is wanted; returns a note where the model has none and it was not insisted on."""
+    if wanted is False:
+        return ()
+    try:
+        check_exact(extractor)
+        extractor.shares = True
+    except Mistake as mistake:
+        if wanted:
+            raise
+        return (f"{NO_SHARES} {mistake}",)
+    return ()
+
+
+def _notes(shape: ModelShape, card: ModelCard, shares: bool) -> tuple[str, ...]:
     notes = []
     if len(shape.stages) < 3:
         notes.append(
             f"Stages 2 and 3 are left out: the hidden size {shape.hidden} is not divisible by {shape.heads} heads."
         )
     if card.later_modules:
-        notes.append(f"Stage 3 is the model's output before sentence-transformers' {', '.join(card.later_modules)}.")
+        modules = ", ".join(card.later_modules)
+        notes.append(f"Stage 3 is the model's output before sentence-transformers' {modules}.")
+        if shares:
+            notes.append(f"Stage 4, like stage 3, stops before {modules}: shares are of that output.")
     return tuple(notes)
 
 

@@ -26,16 +26,19 @@ class Whereabouts:
 
 
 def run_model(
-    record: Mapping[str, Any], where: Whereabouts | None = None, untrained: Untrained | None = None
+    record: Mapping[str, Any],
+    where: Whereabouts | None = None,
+    untrained: Untrained | None = None,
+    shares: bool = False,
 ) -> Embedder:
     """The model that made a run's vectors, with the layer, pooling, prompts and length of its ``record``.
 
     ``record`` is ``model`` of the run's manifest; another model is refused. With ``untrained``, the same architecture
-    with random weights.
+    with random weights. With ``shares``, stage 4 is read too.
     """
     where = where or Whereabouts()
-    config = _config(record, where)
-    files = _files(config, where, str(record["name"]))
+    config = _config(record, where, shares)
+    files = run_files(record, where)
     if files.revision != record["revision"]:
         raise Mistake(
             f"The model '{config.model}' is not the one that made this run's vectors ({record['name']}): its weights "
@@ -45,6 +48,11 @@ def run_model(
             f"weights differ. Put the right one there ({make_available(str(record['name']))})."
         )
     return Embedder.load(config, files, untrained)
+
+
+def run_files(record: Mapping[str, Any], where: Whereabouts) -> ModelFiles:
+    """The files of the model that a run's ``record`` names."""
+    return _files(_config(record, where, shares=False), where, str(record["name"]))
 
 
 def make_available(name: str) -> str:
@@ -57,7 +65,7 @@ def make_available(name: str) -> str:
     return f"'HEADSCOPE_MODELS=… streamlit run app.py', where … is the folder that holds the folder '{name}'"
 
 
-def _config(record: Mapping[str, Any], where: Whereabouts) -> EmbedderConfig:
+def _config(record: Mapping[str, Any], where: Whereabouts, shares: bool) -> EmbedderConfig:
     return EmbedderConfig(
         model=where.model or str(record["name"]),
         layers=(record["layer"],),
@@ -68,6 +76,7 @@ def _config(record: Mapping[str, Any], where: Whereabouts) -> EmbedderConfig:
         device=where.device,
         trust_remote_code=where.trust_remote_code,
         models_dir=where.models_dir,
+        shares=shares,
     )
 
 

@@ -33,8 +33,13 @@ class ModelShape:
 
     @property
     def stages(self) -> tuple[int, ...]:
-        """The stages that can be cut into heads."""
+        """The study's stages that can be cut into heads."""
         return (1, 2, 3) if self.hidden % self.heads == 0 else (1,)
+
+    @property
+    def possible_stages(self) -> tuple[int, ...]:
+        """The same with stage 4, which a model has if its norms are known (core/model/shares.py)."""
+        return (*self.stages, 4)
 
     def width(self, stage: int) -> int:
         """Numbers in one document's row at ``stage``, all heads side by side."""
@@ -43,7 +48,7 @@ class ModelShape:
         return self.heads * self.head_dim if stage == 1 else self.hidden
 
     def refuse_uneven(self, stage: int) -> None:
-        if stage not in self.stages:
+        if stage not in self.possible_stages:
             raise Mistake(
                 f"Stage {stage} cannot be cut into heads: the hidden size {self.hidden} is not divisible by "
                 f"{self.heads} heads. Use stage 1, which holds each head's own output."

@@ -52,6 +52,11 @@ class Tokens:
             raise Mistake(f"--max-tokens {max_tokens} leaves no room for text. Give a larger number.")
 
     @property
+    def pad_token(self) -> str:
+        """The same as text."""
+        return str(self._tokenizer.convert_ids_to_tokens(self.pad))
+
+    @property
     def pad(self) -> int:
         """Any id will do, for padding is masked; RoBERTa counts positions by its own one, so that comes first."""
         for token in (self._tokenizer.pad_token_id, self._tokenizer.eos_token_id):
@@ -83,6 +88,13 @@ class Tokens:
     def special_ids(self) -> frozenset[int]:
         """The ids that stand for no text, as [SEP] does."""
         return frozenset(self._tokenizer.all_special_ids)
+
+    def names(self, ids: Sequence[int]) -> list[str]:
+        """Each token as text, without the marks of its tokenizer where it has text at all."""
+        plain = (self._tokenizer.decode([token]).strip() for token in ids)
+        return [
+            text or name for text, name in zip(plain, self._tokenizer.convert_ids_to_tokens(list(ids)), strict=True)
+        ]
 
     def spans(self, text: str, prompt: str = "", whole: bool = False, at_most: int | None = None) -> Spans:
         """The tokens of one text with their characters; ``whole`` leaves them uncut, ``at_most`` cuts them shorter."""

@@ -11,6 +11,8 @@ from core.analysis.cautions import CEILING, Caution, named_stages, ruled_out
 from core.analysis.findings import Finding
 from core.analysis.null import LEVEL, benjamini_hochberg
 from core.model.shape import ModelShape
+from core.retrieval.aspect_judge import ERASED, OWN, SLICES, SWITCHED, Switched
+from core.retrieval.aspect_switch import FOLLOW, PLACES
 from core.retrieval.rivals import RIVALS
 from core.retrieval.tasks import TASKS
 from core.runs.tables import Row
@@ -203,3 +205,38 @@ def _with_interval(row: Row) -> str:
 
 def _signed(value: float, sign: str = "-") -> str:
     return f"{value:{sign}.3f}".replace("-", "−")
+
+
+def switch_sentences(switched: Switched) -> list[str]:
+    """What switching did to each aspect that is followed or ignored, then whether it is the heads, and the eraser."""
+    found = {(row["aspect"], row["way"]): row for row in switched.rows()}
+    sentences: list[str] = []
+    beyond: list[str] = []
+    within: list[str] = []
+    erased: list[str] = []
+    for aspect, position in switched.positions.items():
+        before, after = found[aspect, OWN], found[aspect, SWITCHED]
+        change = _change(after["gained_low"], after["gained_high"])
+        sentences.append(
+            f"{position.capitalize()} {aspect}: the share of documents of the same {aspect} among the first {PLACES} "
+            f"{change} from {before['value']:.3f} to {after['value']:.3f} ({_signed(after['gained'], '+')}, 95 % CI "
+            f"{_signed(after['gained_low'], '+')} to {_signed(after['gained_high'], '+')})."
+        )
+        ahead = switched.difference(aspect, against=SLICES)
+        wanted = ahead.low > 0 if position == FOLLOW else ahead.high < 0
+        (beyond if wanted else within).append(aspect)
+        if ERASED in switched.ways:
+            erased.append(f"{aspect} {found[aspect, ERASED]['value']:.3f}")
+    slices = "random slices with weights learned in the same way"
+    last = [f"Heads beat {slices} for {' and '.join(beyond)}."] if beyond else []
+    if within:
+        last.append(f"For {' and '.join(within)}, heads are not shown to beat {slices}: no finding about heads.")
+    if erased:
+        last.append(f"LEACE, fitted to the same documents, reaches {', '.join(erased)}.")
+    return [*sentences, " ".join(last)]
+
+
+def _change(low: float, high: float) -> str:
+    if low > 0:
+        return "rises"
+    return "falls" if high < 0 else "does not change measurably:"

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from core.analysis.similarity import unit
+from core.model.share_space import ShareSpace
 from core.retrieval.products import products
+
+_PIECE = 4_096
+"""Documents whose shares are added up at a time."""
 
 
 @dataclass(frozen=True)
@@ -16,16 +21,20 @@ class HeadIndex:
     """Vectors by head, as they are stored, and their lengths.
 
     The full embedding needs no vectors of its own: its cosine is the heads' cosines, weighted by the share that each
-    head has in both documents' lengths.
+    head has in both documents' lengths. At stage 4 it is found from the heads' coordinates.
     """
 
     vectors: np.ndarray
     """``[doc, head, dim]``, float16 or float32; may be a memory map."""
     lengths: np.ndarray
     """``[head, doc]``, float32: the activations."""
+    space: ShareSpace | None = None
+    """Of stage 4, whose full embedding is the sum of the heads' shares."""
 
     @classmethod
-    def of(cls, parts: Iterable[np.ndarray], heads: int, docs: int | None = None) -> HeadIndex:
+    def of(
+        cls, parts: Iterable[np.ndarray], heads: int, docs: int | None = None, space: ShareSpace | None = None
+    ) -> HeadIndex:
         """From the corpus's vectors ``[doc, head * dim]`` as stored, a part at a time.
 
         Where it is known how many ``docs`` there are, they are never held twice.
@@ -47,17 +56,34 @@ class HeadIndex:
                 whole = whole.astype(np.float32)
             whole[first : first + len(rows)] = rows
             first += len(rows)
-        return cls(np.concatenate(found) if whole is None else whole, np.concatenate(lengths, axis=1))
+        return cls(np.concatenate(found) if whole is None else whole, np.concatenate(lengths, axis=1), space)
 
     @property
     def docs(self) -> int:
         return len(self.vectors)
 
-    @property
+    @cached_property
     def full_lengths(self) -> np.ndarray:
         """``[doc]``: lengths of the full embedding's vectors."""
-        lengths: np.ndarray = np.linalg.norm(self.lengths, axis=0)
+        if self.space is None:
+            return np.asarray(np.linalg.norm(self.lengths, axis=0))
+        lengths = np.empty(self.docs, dtype=np.float32)
+        for first in range(0, self.docs, _PIECE):
+            part = self.vectors[first : first + _PIECE]
+            lengths[first : first + _PIECE] = np.linalg.norm(self.space.full(part.reshape(len(part), -1)), axis=1)
         return lengths
+
+    @property
+    def outputs(self) -> int:
+        """How many numbers a random slicing shuffles."""
+        heads, dim = self.vectors.shape[1:]
+        return int(heads * (dim if self.space is None else self.space.triangle.shape[2]))
+
+    def reslice(self, rows: np.ndarray, order: np.ndarray) -> np.ndarray:
+        """``rows[doc, head * dim]`` of this stage as random slices, ``[doc, slice, dim]``."""
+        if self.space is not None:
+            return self.space.resliced(rows, order)
+        return rows[:, order].reshape(len(rows), self.vectors.shape[1], -1)
 
     @property
     def activations(self) -> np.ndarray:
@@ -69,8 +95,13 @@ class HeadIndex:
         lengths = np.linalg.norm(vectors.astype(np.float32, copy=False), axis=1)
         found = np.empty((1 + len(vectors), self.docs), dtype=np.float32)
         found[1:] = self.head_cosines(vectors)
-        shared = np.einsum("h,hd,hd->d", lengths, self.lengths, found[1:])
-        norms = self.full_lengths * np.linalg.norm(lengths)
+        if self.space is None:
+            shared = np.einsum("h,hd,hd->d", lengths, self.lengths, found[1:])
+            norms = self.full_lengths * np.linalg.norm(lengths)
+        else:
+            total = self.space.full(vectors.reshape(1, -1))[0]
+            shared = products(self.vectors, self.space.coordinates(total)).sum(axis=0)
+            norms = self.full_lengths * np.linalg.norm(total)
         found[0] = np.divide(shared, norms, out=np.zeros_like(shared), where=norms > 0)
         np.clip(found[0], -1, 1, out=found[0])
         return found

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from core.analysis.document_profile import Ranks
-from core.analysis.similarity import similarity
+from core.analysis.similarity import full_vectors, similarity, unit
+from core.model.share_space import ShareSpace
 from core.retrieval.head_index import HeadIndex
 
 PAIRS = 4_000
@@ -29,10 +30,14 @@ def usual_pairs(index: HeadIndex, pairs: int = PAIRS, seed: int = 0) -> Ranks | 
         norms += np.stack([ours**2, theirs**2])
     length = np.sqrt(norms.prod(axis=0))
     found[0] = np.divide(weighted, length, out=np.zeros(pairs), where=length > 0)
+    if (space := index.space) is not None:
+        sums = [unit(full_vectors(index.vectors[docs].astype(np.float32), space)) for docs in (one, other)]
+        found[0] = (sums[0] * sums[1]).sum(axis=1)
     return Ranks.of([found.T])
 
 
-def pair_cosines(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def pair_cosines(one: np.ndarray, other: np.ndarray, space: ShareSpace | None = None) -> np.ndarray:
     """Of two documents' ``vectors[head, dim]``: ``[1 + head]``, index 0 for the full embedding."""
-    found: np.ndarray = similarity(one[None].astype(np.float32), other[None].astype(np.float32))[0, :, 0]
+    both = one[None].astype(np.float32), other[None].astype(np.float32)
+    found: np.ndarray = similarity(*both, (full_vectors(both[0], space), full_vectors(both[1], space)))[0, :, 0]
     return found

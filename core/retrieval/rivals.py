@@ -76,9 +76,9 @@ def rivals(
         "PCA": _verdict(*_principal(queries[held_out], docs, width), asked.own, answers, metric, places),
     }
     slices = []
-    for number, order in enumerate(random_orders(heads * dim, SLICINGS, seed)):
-        cut = HeadIndex.of([docs[:, order]], heads)
-        other = Posed(queries[:, order].reshape(-1, heads, dim), posed.relevant, posed.own, posed.aspects)
+    for number, order in enumerate(random_orders(index.outputs, SLICINGS, seed)):
+        cut = HeadIndex.of([index.reslice(docs, order).reshape(len(docs), -1)], heads)
+        other = Posed(index.reslice(queries, order), posed.relevant, posed.own, posed.aspects)
         judge = Judge.of("full", ask(cut, other.some(choose), topics), np.ones(heads))
         left = backward(judge, metric, places)[heads - size :]
         judge = Judge.of("full", ask(cut, other.some(held_out), topics), np.ones(heads))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from core.errors import Mistake, listed
 from core.model.shape import ModelShape
-from core.model.stages import STAGES
+from core.model.stages import NO_SHARES, SHARE, STAGES
 from core.runs.manifest import Manifest
 from core.runs.schema import INT8
 
@@ -34,8 +34,20 @@ def precision(manifest: Manifest) -> str:
 
 
 def left_out(manifest: Manifest) -> tuple[int, ...]:
-    """Stages that this model has and the run does not, since only others were asked for."""
+    """The study's stages that this model has and the run does not, since only others were asked for."""
     return tuple(stage for stage in manifest.shape.stages if stage not in manifest.stages)
+
+
+def lacks_shares(manifest: Manifest) -> bool:
+    """Whether stage 4 can be added: the run does not store it, and its model was not recorded as having none."""
+    refused = any(str(note).startswith(NO_SHARES) for note in manifest.model["notes"])
+    return SHARE not in manifest.stages and not refused and not manifest.is_sampled
+
+
+def adds_shares(run: str, manifest: Manifest) -> str:
+    """The command that adds stage 4 and its figures to a run without embedding the rest anew."""
+    stages = " ".join(str(stage) for stage in (*manifest.study_stages, SHARE))
+    return f"python -m precompute all {run} --stages {stages} --model {manifest.model['name']}"
 
 
 def brings_stages(run: str, manifest: Manifest) -> str:

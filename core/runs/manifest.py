@@ -12,6 +12,7 @@ from typing import Any
 
 from core.errors import Mistake
 from core.model.shape import ModelShape
+from core.model.stages import STUDY
 from core.runs.files import replacing
 from core.runs.manifest_check import MOST_BYTES, problem
 from core.runs.schema import SCHEMA_VERSION
@@ -58,6 +59,16 @@ class Manifest:
     @property
     def stages(self) -> tuple[int, ...]:
         return tuple(self.vectors["stages"])
+
+    @property
+    def study_stages(self) -> tuple[int, ...]:
+        """Those of the study; every run has one."""
+        return tuple(stage for stage in self.stages if stage in STUDY)
+
+    @property
+    def vectors_fingerprint(self) -> str:
+        """What figures of all stages are made from. Stage 4 may come later, and is no part of embed's fingerprint."""
+        return self.steps["embed"].fingerprint + ("" if self.stages == self.study_stages else "+share")
 
     @property
     def with_vectors(self) -> int:

@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from core.model.shape import POOLINGS, ModelShape
+from core.model.stages import SHARE
 from core.runs.schema import DOCUMENTS, EXTRA_TYPES, VECTOR_TYPES
 
 MOST_BYTES = 16 * 2**20
@@ -139,12 +140,14 @@ def _shape(model: dict[str, Any], vectors: dict[str, Any]) -> str:
         return "'model.kv_heads' must divide 'model.heads'"
     if model["layer"] > model["layers"]:
         return "'model.layer' must not be beyond 'model.layers'"
-    possible = ModelShape.of(model).stages
+    possible = ModelShape.of(model).possible_stages
     stages = vectors.get("stages")
     # Not by equality alone: True counts as 1.
     whole = isinstance(stages, list) and all(type(stage) is int for stage in stages)
     if not whole or not stages or stages != sorted(set(stages)) or not set(stages) <= set(possible):
         return f"'vectors.stages' must be some of {', '.join(map(str, possible))}, in order"
+    if stages == [SHARE]:
+        return f"'vectors.stages' must not be {SHARE} alone"
     return ""
 
 

@@ -257,6 +257,13 @@ def read_retrieval(run: Run) -> dict[str, list[Row]]:
     return {name: read_analysis(run, name).to_pylist() for name in ("retrieval", "pruned", "weights", *added)}
 
 
+def read_ablation(run: Run) -> dict[str, list[Row]]:
+    """The tables of ablation that a report is made from; none where no head has been switched off."""
+    if not run.manifest().is_done("ablate"):
+        return {}
+    return {name: read_analysis(run, name).to_pylist() for name in ("ablation", "ablation_noise")}
+
+
 @dataclass(frozen=True)
 class QuerySet:
     """What was asked, ``[query]`` each."""

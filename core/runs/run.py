@@ -130,6 +130,11 @@ class Run:
         """Documents that could not be embedded, where there are any."""
         return self.folder / "failed.parquet"
 
+    @property
+    def share_basis_path(self) -> Path:
+        """What the numbers of stage 4 mean; see core.runs.shares."""
+        return self.folder / "heads" / "share_basis.parquet"
+
     def part_path(self, stage: int, number: int) -> Path:
         return self.folder / "heads" / f"stage={stage}" / f"part-{number:05d}.parquet"
 
@@ -288,7 +293,7 @@ class Run:
 
     def to_float32(self, shape: ModelShape) -> None:
         """Rewrites every float16 part, one at a time; may be interrupted and repeated."""
-        for stage in shape.stages:
+        for stage in shape.possible_stages:
             narrow = heads_schema(shape.width(stage), "float16")
             for path in self.parts(stage):
                 digest = digest_of(self.inside(path))

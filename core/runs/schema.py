@@ -93,6 +93,14 @@ def heads_schema(width: int, dtype: str, heads: int = 1) -> pa.Schema:
     return pa.schema([*fields, _vector("scale", heads, pa.float32())] if dtype == INT8 else fields)
 
 
+def share_basis_schema(hidden: int, dim: int, width: int) -> pa.Schema:
+    """Of heads/share_basis.parquet, a row a head: ``Q`` (``hidden × dim``) and ``R`` (``dim × width``), row by row."""
+    directions, triangle = (
+        _vector(name, size, pa.float32()) for name, size in (("directions", hidden * dim), ("triangle", dim * width))
+    )
+    return pa.schema([pa.field("head", pa.int16(), nullable=False), directions, triangle])
+
+
 def _figures(*names: str) -> list[pa.Field]:
     return [pa.field(name, pa.float64()) for name in names]
 
@@ -508,6 +516,55 @@ ANALYSIS: dict[str, pa.Schema] = {
             pa.field("because", pa.string(), nullable=False),
         ]
     ),
+    # Every head of the layers that were swept, key/value groups (``head`` is their number) and whole layers (head 0): a
+    # measure without it, the change against the unchanged model, and that of as large removals in random directions.
+    "ablation": pa.schema(
+        [
+            _LAYER,
+            pa.field("kind", pa.string(), nullable=False),
+            _HEAD,
+            pa.field("measure", pa.string(), nullable=False),
+            pa.field("documents", pa.int32(), nullable=False),
+            *_figures("plain", "value", "change", "low", "high"),
+            *_figures("noise", "noise_low", "noise_high", "p", "p_adjusted"),
+            pa.field("verdict", pa.string()),
+        ]
+    ),
+    "ablation_noise": pa.schema(
+        [
+            _LAYER,
+            pa.field("kind", pa.string(), nullable=False),
+            pa.field("draw", pa.int32(), nullable=False),
+            pa.field("measure", pa.string(), nullable=False),
+            *_figures("change"),
+        ]
+    ),
+    # More and more heads off, measured on the half of the sample on which they were not chosen; which heads are off is
+    # there for the greedy order. No rows where the step was not asked to prune.
+    "ablation_pruning": pa.schema(
+        [
+            pa.field("order", pa.string(), nullable=False),
+            pa.field("removed", pa.int32(), nullable=False),
+            pa.field("off_layers", pa.list_(pa.field("element", pa.int16()))),
+            pa.field("off_heads", pa.list_(pa.field("element", pa.int16()))),
+            pa.field("enough", pa.bool_(), nullable=False),
+            *_figures("value", "low", "high", "lost", "lost_low", "lost_high"),
+        ]
+    ),
+    # The documents that move most without a head, in degrees, with their nearest ones and topics before and after.
+    "ablation_moved": pa.schema(
+        [
+            _LAYER,
+            _HEAD,
+            pa.field("place", pa.int8(), nullable=False),
+            pa.field("doc", pa.int32(), nullable=False),
+            *_figures("angle"),
+            pa.field("before", pa.list_(pa.field("element", pa.int32())), nullable=False),
+            pa.field("after", pa.list_(pa.field("element", pa.int32())), nullable=False),
+            pa.field("topic_before", pa.string()),
+            pa.field("topic_after", pa.string()),
+        ]
+    ),
     # The average pattern: ``share`` of a head's attention at each distance, the first token's left out.
     "attention_patterns": pa.schema(
         [
@@ -515,6 +572,55 @@ ANALYSIS: dict[str, pa.Schema] = {
             _HEAD,
             pa.field("offset", pa.int16(), nullable=False),
             *_figures("share", "shuffled"),
+        ]
+    ),
+    # By head: the share of tokens that rest on the first one, the experiment with repeated random tokens
+    # (core/analysis/induction.py), and whether attention follows similar words (core/analysis/word_similarity.py).
+    "attention_scores": pa.schema(
+        [
+            _LAYER,
+            _HEAD,
+            *_figures("rests", "elsewhere"),
+            *_figures(
+                *(name + end for name in ("induction", "duplicate") for end in ("", "_low", "_high", "_unrepeated"))
+            ),
+            *_figures(*(f"similarity{end}" for end in ("", "_low", "_high", "_exchanged", "_p"))),
+        ]
+    ),
+    # All types of each head, the strongest first, with what decided each.
+    "attention_claims": pa.schema(
+        [
+            _LAYER,
+            _HEAD,
+            pa.field("nth", pa.int16(), nullable=False),
+            pa.field("type", pa.string(), nullable=False),
+            *_figures("strength"),
+            pa.field("because", pa.string(), nullable=False),
+        ]
+    ),
+    # How often a head's most attended other word is the right one: see core/analysis/word_attention.py.
+    "relations": pa.schema(
+        [
+            _LAYER,
+            _HEAD,
+            pa.field("relation", pa.string(), nullable=False),
+            pa.field("pairs", pa.int32(), nullable=False),
+            *_figures("chosen", "score", "low", "high"),
+            pa.field("fixed_offset", pa.int32(), nullable=False),
+            *_figures("offset_score", "shuffled", "p", "p_adjusted"),
+            pa.field("beyond", pa.bool_(), nullable=False),
+        ]
+    ),
+    # Sentences for the heads of a type; indices of words from 0, −1 where no other word is attended to.
+    "relation_examples": pa.schema(
+        [
+            _LAYER,
+            _HEAD,
+            pa.field("type", pa.string(), nullable=False),
+            pa.field("example", pa.int16(), nullable=False),
+            pa.field("relation", pa.string()),
+            pa.field("words", pa.list_(pa.string()), nullable=False),
+            *(pa.field(name, pa.list_(pa.int32()), nullable=False) for name in ("starts", "right", "attended")),
         ]
     ),
 }

@@ -25,14 +25,15 @@ class StepFacts:
     """Reads every document's vectors: not for a run that stores those of a sample."""
     from_labels: bool = False
     """Outdated once documents get other labels."""
-    in_all: Literal["always", "optional", "on request"] = "always"
-    """Whether ``all`` runs it; what is optional can be left out with --without."""
+    in_all: Literal["always", "optional", "on request", "last"] = "always"
+    """Whether ``all`` runs it: what is optional can be left out with --without, what is on request comes with --with.
+    The last one, ``slim``, has an option of its own."""
 
 
 STEPS: dict[str, StepFacts] = {
     "embed": StepFacts("vectors", files=("",), needs=()),
     "search": StepFacts("full-text index", files=("search.sqlite",)),
-    "label": StepFacts("labels", files=("labels/", "documents.parquet"), all_vectors=True),
+    "label": StepFacts("labels", files=("labels/", "aspects/", "documents.parquet"), all_vectors=True),
     "analyse": StepFacts(
         "figures",
         tables=(
@@ -86,13 +87,28 @@ STEPS: dict[str, StepFacts] = {
         from_labels=True,
         in_all="optional",
     ),
-    "attention": StepFacts("figures of attention", tables=("attention", "attention_patterns"), in_all="optional"),
+    "attention": StepFacts(
+        "figures of attention",
+        tables=(
+            *("attention", "attention_patterns", "attention_scores", "attention_claims"),
+            *("relations", "relation_examples"),
+        ),
+        newer=("attention_scores", "attention_claims", "relations", "relation_examples"),
+        in_all="optional",
+    ),
+    "ablate": StepFacts(
+        "ablation",
+        tables=("ablation", "ablation_noise", "ablation_moved", "ablation_pruning"),
+        newer=("ablation_pruning",),
+        from_labels=True,
+        in_all="on request",
+    ),
     "slim": StepFacts(
         "sample of vectors",
         files=("heads/",),
         needs=("embed", "analyse", "project"),
         all_vectors=True,
-        in_all="on request",
+        in_all="last",
     ),
 }
 

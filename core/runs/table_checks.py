@@ -32,7 +32,7 @@ class Sizes:
         steps = [manifest.steps[name] for name in ("analyse", maker) if name in manifest.steps]
         counts = {name: count for step in steps for name, count in step.counts.items()}
         return cls(
-            manifest.stages,
+            manifest.study_stages if maker == "layers" else manifest.stages,
             int(manifest.corpus["documents"]),
             manifest.shape.heads,
             int(counts.get("topics", 0)),
@@ -56,12 +56,13 @@ class Layout:
     never_null: tuple[str, ...] = ()
     """Figures that are never missing."""
     per: str = "stage"
-    """The first key, a row of PER: whose every value has ``each(sizes)`` rows."""
+    """The first key, a row of PER: whose every value has ``each(sizes)`` rows; empty: the whole run."""
 
 
 PER: dict[str, Callable[[Sizes], tuple[int, ...]]] = {
     "stage": lambda sizes: sizes.stages,
     "layer": lambda sizes: tuple(range(1, sizes.layers + 1)),
+    "": lambda sizes: (0,),
 }
 
 _INTERVAL = ("low", "high", "chance")
@@ -116,6 +117,47 @@ LAYOUTS: dict[str, Layout] = {
     ),
     "attention": Layout(("head",), lambda sizes: sizes.heads, per="layer"),
     "attention_patterns": Layout(("head", "offset"), lambda sizes: sizes.heads * (2 * known.FARTHEST + 1), per="layer"),
+    "attention_scores": Layout(("head",), lambda sizes: sizes.heads, per="layer"),
+    "attention_claims": Layout(
+        ("head", "nth"), lambda sizes: sizes.heads * len(known.ATTENTION_TYPES), exact=False, per="layer"
+    ),
+    "relations": Layout(
+        ("head", "relation"),
+        lambda sizes: sizes.heads * len(known.ATTENTION_RELATIONS),
+        exact=False,
+        never_null=("score", "offset_score", "shuffled", "p_adjusted"),
+        per="layer",
+    ),
+    "relation_examples": Layout(
+        ("head", "type", "example"),
+        lambda sizes: sizes.heads * len(known.ATTENTION_TYPES) * known.TYPE_EXAMPLES,
+        exact=False,
+        per="layer",
+    ),
+    "ablation": Layout(
+        ("kind", "head", "measure"),
+        lambda sizes: (2 * sizes.heads + 1) * len(known.ABLATION_MEASURES),
+        exact=False,
+        never_null=("plain", "value", "change", "low", "high"),
+        per="layer",
+    ),
+    "ablation_noise": Layout(
+        ("kind", "draw", "measure"),
+        lambda sizes: 2 * known.MOST_DRAWS * len(known.ABLATION_MEASURES),
+        exact=False,
+        never_null=("change",),
+        per="layer",
+    ),
+    "ablation_pruning": Layout(
+        ("order", "removed"),
+        lambda sizes: len(known.ABLATION_ORDERS) * (sizes.layers * sizes.heads + 1),
+        exact=False,
+        never_null=("value", "low", "high", "lost"),
+        per="",
+    ),
+    "ablation_moved": Layout(
+        ("head", "place"), lambda sizes: sizes.heads * known.MOVED, exact=False, never_null=("angle",), per="layer"
+    ),
     "maps": Layout(("head",), lambda sizes: 1 + sizes.heads, exact=False, never_null=("kl", "kept", "kept_by_chance")),
     "retrieval": Layout(
         ("task", "way", "metric", "k"),
@@ -206,10 +248,11 @@ LAYOUTS: dict[str, Layout] = {
 _FIRST_HEAD = dict.fromkeys(
     (
         *("null", "layer_null", "confusion", "redundancy", "importance", "head_weights", "attention"),
-        *("attention_patterns", "parts", "part_topics", "pair_parts"),
+        *("attention_patterns", "attention_scores", "attention_claims", "relations", "relation_examples"),
+        *("parts", "part_topics", "pair_parts"),
     ),
     1,
-)
+) | {"ablation_moved": 1}
 """The least ``head``, where it is not 0, the full embedding or all heads together."""
 _TEXTS = {"slicing": SLICINGS, "split": known.SPLITS, "type": known.ATTENTION_TYPES}
 _METHODS = ("full", "head", *known.HEAD_POOLINGS)
@@ -235,9 +278,22 @@ _OWN_TEXTS: dict[str, dict[str, tuple[object, ...]]] = {
     "layer_null": {"measure": known.LAYER_NULL_MEASURES, "verdict": known.NULL_VERDICTS},
     "layer_null_summary": {"measure": known.LAYER_NULL_MEASURES},
     "layer_documents": {"side": known.SIDES},
+    "relations": {"relation": known.ATTENTION_RELATIONS},
+    "relation_examples": {"relation": known.ATTENTION_RELATIONS},
+    "ablation": {
+        "kind": known.ABLATION_KINDS,
+        "measure": known.ABLATION_MEASURES,
+        "verdict": known.NULL_VERDICTS,
+    },
+    "ablation_pruning": {"order": known.ABLATION_ORDERS},
+    "ablation_noise": {"kind": known.ABLATION_KINDS, "measure": known.ABLATION_MEASURES},
     **{name: {"kind": known.PART_KINDS} for name in ("parts", "part_topics", "pair_parts")},
 }
 """By table: the values that a column of it may have."""
+
+
+def _are_documents(values: pa.ChunkedArray, sizes: Sizes) -> bool:
+    return not values.null_count and pc.min(values).as_py() >= 0 and pc.max(values).as_py() < sizes.documents
 
 
 def _cells(sizes: Sizes) -> int:
@@ -264,7 +320,7 @@ def _wrong_count(layout: Layout, table: pa.Table, sizes: Sizes) -> str:
         return f"has {len(table):,} rows, not {whole:,}"
     if len(table) > whole:
         return f"has {len(table):,} rows, more than {whole:,}"
-    keys = [layout.per, *layout.keys]
+    keys = [*([layout.per] if layout.per else []), *layout.keys]
     return "has rows twice" if len(table.select(keys).group_by(keys).aggregate([])) != len(table) else ""
 
 
@@ -284,7 +340,9 @@ def _wrong_values(name: str, layout: Layout, table: pa.Table, sizes: Sizes) -> s
         "query": (0, known.MOST_QUERIES - 1),
         "aspects": (0, 2**15),
         "layer": (1, sizes.layers),
-        "place": (1, known.TO_READ),
+        "place": (1, known.MOVED if name == "ablation_moved" else known.TO_READ),
+        "draw": (1, known.MOST_DRAWS),
+        "removed": (0, sizes.layers * sizes.heads),
         "offset": (-known.FARTHEST, known.FARTHEST),
     }
     by_size = {key: values(sizes) for key, values in PER.items()}
@@ -301,6 +359,8 @@ def _wrong_values(name: str, layout: Layout, table: pa.Table, sizes: Sizes) -> s
             return f"has a '{column}' that is not known"
         if pa.types.is_fixed_size_list(values.type) or pa.types.is_list(values.type):
             values = pc.list_flatten(values)
+            if name == "ablation_moved" and len(values) and not _are_documents(values, sizes):
+                return f"names documents in '{column}' that the run does not have"
         if pa.types.is_floating(values.type) and np.isinf(values.to_numpy()).any():
             return f"has a number in '{column}' that is not finite"
     missing = next((column for column in layout.never_null if table[column].null_count), None)

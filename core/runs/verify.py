@@ -12,13 +12,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from core.errors import Mistake
+from core.model.stages import SHARE
 from core.runs.checksums import check_checksums, expected
 from core.runs.files import MANIFEST
 from core.runs.manifest import Manifest
 from core.runs.parts import digest_of, read_part
 from core.runs.run import Run
 from core.runs.schema import FAILED, check_schema, documents_schema, heads_schema, read_schema
-from core.runs.verify_results import check_labels, check_results
+from core.runs.shares import basis_problem
+from core.runs.verify_results import check_aspects, check_labels, check_results
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,11 @@ def _checks(
             if path in paths:
                 digest = digests[number] if number < len(digests) else None
                 yield path, _part_problem(run, manifest, stage, number, docs, digest)
+    if SHARE in manifest.stages:
+        yield run.share_basis_path, basis_problem(run, manifest)
     yield from _failed(run, manifest)
     yield from check_labels(run, manifest)
+    yield from check_aspects(run, manifest)
     yield from check_results(run, manifest)
     yield from ((None, f"{problem}. Rebuild it with '{run.rebuild}'.") for problem in run.backend.problems(run.folder))
     yield from check_checksums(run, manifest)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.errors import Mistake
+from core.runs.aspects import aspect_path, read_aspect_labels, stored_aspects
 from core.runs.manifest import Manifest
 from core.runs.parts import digest_of
 from core.runs.results import (
@@ -51,6 +52,21 @@ def check_labels(run: Run, manifest: Manifest) -> Iterator[tuple[Path, str]]:
             continue
         remedy = f"Rebuild it with 'python -m precompute label {run.name} --labels {source} --again'."
         yield run.labels_path(source), f"labels/{source}.parquet {problem}. {remedy}" if problem else ""
+
+
+def check_aspects(run: Run, manifest: Manifest) -> Iterator[tuple[Path, str]]:
+    """The same for labels of other aspects."""
+    for aspect, sources in stored_aspects(run).items():
+        for source in sources:
+            path = aspect_path(run, aspect, source)
+            try:
+                problem = _labels_problem(read_aspect_labels(run, aspect, source), int(manifest.corpus["documents"]))
+            except Mistake as mistake:
+                yield path, str(mistake)
+                continue
+            again = f"python -m precompute label {run.name} --aspect {aspect} --labels {source} --again"
+            name = path.relative_to(run.folder).as_posix()
+            yield path, f"{name} {problem}. Rebuild it with '{again}'." if problem else ""
 
 
 def _labels_problem(table: pa.Table, documents: int) -> str:

@@ -27,9 +27,18 @@ ATTENTION_MEASURES = (
 ATTENTION_ENDS = ("", "_low", "_high", "_shuffled")
 """Of the names of columns: a measure's mean, its interval, and what shuffled positions give."""
 ATTENTION_TYPES = (
+    *("subject–verb", "verb–object", "modifier", "coreference", "induction", "duplicate token", "semantic similarity"),
     *("previous token", "next token", "sink", "delimiter", "rare token"),
     *("local", "long-range", "broad", "mixed"),
 )
+ATTENTION_RELATIONS = (
+    *("subject → verb", "object → verb", "determiner → noun", "adjective → noun"),
+    *("preposition → its object", "auxiliary → verb", "possessive → noun", "pronoun → antecedent"),
+    *("verb → subject", "verb → object", "noun → determiner", "noun → adjective"),
+    *("object → its preposition", "verb → auxiliary", "noun → possessive", "antecedent → pronoun"),
+)
+"""Relations between words, then the same ones read the other way."""
+TYPE_EXAMPLES = 5
 FARTHEST = 32
 """Tokens between the ends of an attention pattern and its middle."""
 
@@ -47,6 +56,15 @@ PART_KINDS = ("embedding", "head", "mlp", "bias", "heads", "mlps", "biases", "to
 SIDES = ("most", "least")
 TO_READ = 5
 """Documents of each side."""
+
+ABLATION_KINDS = ("head", "group", "layer")
+ABLATION_MEASURES = ("names", "examples", "same topic", "queries", "angle")
+ABLATION_ORDERS = ("greedy", "angle", "random")
+"""In which heads are switched off one after another."""
+MOST_DRAWS = 1_000
+"""Random removals per layer."""
+MOVED = 10
+"""Documents that are listed for each head that is switched off."""
 
 TASKS = ("queries", "same topic", "topic match")
 WAYS = ("full", "mean", "max", "weighted", "voting", "decay", "distance", "split", "fusion")

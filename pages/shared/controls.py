@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from core.model.presets import PRESETS
-from core.model.stages import STAGES
+from core.model.stages import STAGES, STUDY
 from core.runs.backend import fetched_by, trouble_at
 from core.runs.describe import left_out, stage_names
 from core.runs.manifest import Manifest
@@ -60,9 +60,9 @@ def choose_run() -> RunState | None:
     return state
 
 
-def choose_stage(manifest: Manifest) -> int:
-    """One of the stages that the run keeps; those that it was told to leave out are named."""
-    stages, missing = manifest.stages, left_out(manifest)
+def choose_stage(manifest: Manifest, among: tuple[int, ...] | None = None) -> int:
+    """One of the stages that the run keeps, or of those ``among`` them; those that it leaves out are named."""
+    stages, missing = among or manifest.stages, left_out(manifest)
     stage = linked(
         st.segmented_control,
         "Stage",
@@ -72,7 +72,11 @@ def choose_stage(manifest: Manifest) -> int:
         format_func=lambda number: f"{number} {STAGES[number].name}",
         required=True,
         help="Where in the model the heads are read.  \n"
-        + "  \n".join(f"**{stage.number} {stage.name}** – {stage.sentence}" for stage in STAGES.values()),
+        + "  \n".join(
+            f"**{stage.number} {stage.name}** – {stage.sentence}"
+            for stage in STAGES.values()
+            if stage.number in (*STUDY, *stages)
+        ),
     )
     st.caption(f"{STAGES[stage].sentence} {STAGES[stage].caveat}")
     if missing:

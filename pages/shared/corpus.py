@@ -110,6 +110,7 @@ def _yardstick(run: Run, version: str, stage: int, _index: HeadIndex) -> Yardsti
         Ranks.of([_index.activations[:, compared_with(_index.docs)].T]),
         corpus_mean(_pieces(_index), heads) if centred else None,
         topics.names,
+        _index.space,
     )
 
 
@@ -124,6 +125,7 @@ def _yardstick_by_examples(run: Run, version: str, stage: int, _index: HeadIndex
         (_index.vectors[docs[first : first + _PIECE]] for first in range(0, len(docs), _PIECE)),
         _labels[docs],
         Ranks.of([_index.activations[:, docs].T]),
+        _index.space,
     )
 
 
@@ -139,7 +141,7 @@ def _own_by_examples(
         docs, part = _docs[first : first + _PIECE], _index.vectors[first : first + _PIECE]
         known = _labels[docs] >= 0
         own = _labels[docs][known]
-        near = examples.with_full(part[known].astype(np.float32) - stored.mean, own)
+        near = examples.with_full(part[known].astype(np.float32) - stored.mean, own, _index.space)
         found[docs[known]] = near[np.arange(len(own)), :, own]
     found[~np.isfinite(found)] = np.nan
     found.setflags(write=False)

@@ -36,6 +36,7 @@ from core.runs.results import (
     similarity_lookup,
 )
 from core.runs.run import Run, open_run, row_among, run_names
+from core.runs.shares import full_topics, space_of
 from core.runs.tables import Tables
 from core.search.index import SearchHits, find, scan
 from pages.shared.run_version import ATTENTION, DOCUMENTS, FIGURES, RETRIEVAL, SEARCH, VECTORS, one_version, version_of
@@ -267,7 +268,7 @@ def _head_index(run: Run, version: str, stage: int) -> HeadIndex:
             f"All vectors of stage {stage} would take {needed / 2**30:.1f} GB in memory, and a page may hold "
             f"{MOST_VECTORS / 2**30:.0f} GB. Keep those of a sample, with 'python -m precompute slim {run.name}'."
         )
-    found = HeadIndex.of(run.finite_vectors(stage), manifest.shape.heads, docs)
+    found = HeadIndex.of(run.finite_vectors(stage), manifest.shape.heads, docs, space_of(run, manifest, stage))
     for array in (found.vectors, found.lengths):
         array.setflags(write=False)
     return found
@@ -317,7 +318,7 @@ def _topics(run: Run, version: str, original: bool) -> Topics:
 
 @st.cache_resource(max_entries=24, show_spinner=False)
 def _topic_cosines(run: Run, version: str, stage: int, original: bool) -> np.ndarray:
-    found = topic_similarity(_topics(run, version, original).vectors[stage])
+    found = topic_similarity(full_topics(run, _topics(run, version, original), stage))
     found.setflags(write=False)
     return found
 

@@ -19,7 +19,7 @@ from core.model.attention import Attended, Matrix
 from core.model.chunks import Chunk, Reach, chunks, reach
 from core.model.head_words import HeadWords, head_words
 from core.model.ledger import Explanation, explain
-from core.model.stages import split_heads
+from core.model.stages import SHARE, split_heads
 from core.runs.manifest import Manifest
 from core.settings import setting
 from pages.shared.data import RunState
@@ -79,12 +79,15 @@ class ModelPool:
         """The run's own model, from the disk at its first use; the clock runs from when it is there."""
         record = manifest.model
         kept = ("revision", "layer", "pooling", "prompt", "query_prompt", "max_tokens", "dtype")
-        key = repr([record.get(name) for name in kept])
+        shares = SHARE in manifest.stages
+        key = repr([*(record.get(name) for name in kept), *(["shares"] if shares else [])])
         if key not in self.models:
             from core.model.same_model import Whereabouts, run_model
 
             ticket.check(f"Loading the model {record['name']} …")
-            found = run_model(manifest.model, Whereabouts(device=setting("HEADSCOPE_DEVICE"), fetch=False))
+            found = run_model(
+                manifest.model, Whereabouts(device=setting("HEADSCOPE_DEVICE"), fetch=False), shares=shares
+            )
             while len(self.models) >= _MOST_MODELS:
                 del self.models[next(iter(self.models))]
             self.models[key] = found

@@ -11,7 +11,7 @@ from core.errors import Mistake
 from core.model.stages import STAGES
 from core.remote.mirror import is_read_only
 from core.runs.backend import trouble_at
-from core.runs.describe import brings_stages, left_out, sampled, stage_names
+from core.runs.describe import adds_shares, brings_stages, lacks_shares, left_out, sampled, stage_names
 from core.runs.manifest import Manifest
 from core.runs.run import Run
 from core.runs.steps import STEPS, command
@@ -110,6 +110,7 @@ _ICONS = {
     "retrieve": ":material/manage_search:",
     "layers": ":material/stacked_line_chart:",
     "attention": ":material/visibility:",
+    "ablate": ":material/toggle_off:",
 }
 """By the step that a page needs."""
 
@@ -171,6 +172,15 @@ def some_vectors(manifest: Manifest, run: str) -> None:
         )
         st.caption("Embedding the corpus anew brings all of them; readers keep this run until then:")
         st.code(brings_stages(run, manifest), language="bash")
+
+
+def without_shares(manifest: Manifest, run: str) -> None:
+    """How to add stage 4 to a run of an older version, or to one that was told to leave it out."""
+    if lacks_shares(manifest):
+        st.caption(
+            "Stage 4, what each head adds to the model's own embedding, is not stored in this run. "
+            f"`{adds_shares(run, manifest)}` adds it; the other stages stay as they are."
+        )
 
 
 def _compared(manifest: Manifest) -> str:

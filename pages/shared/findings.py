@@ -28,6 +28,7 @@ PAGES = {
     "groups": ("pages/understand/stages/page.py", "Stages"),
     "topics": ("pages/understand/topics/page.py", "Topics"),
     "circular": ("pages/understand/topics/page.py", "Topics"),
+    "ablation": ("pages/understand/ablation/page.py", "Ablation"),
 }
 """Where a finding about something can be seen; the same keys as Finding.about, but for what is missing."""
 TITLES = {
@@ -48,6 +49,7 @@ TITLES = {
     "topics": "Topics",
     "circular": "Circular labels",
     "labels": "What is missing",
+    "ablation": "Without a head",
 }
 
 _STYLE = """
@@ -141,7 +143,7 @@ def first_findings(state: RunState) -> None:
 def all_findings(state: RunState) -> None:
     """What else this run's figures say, by subject, each with a link to the page that shows it."""
     assert state.manifest is not None
-    found = _findings(state.run, state.analysis_version, tables(state), state.manifest.stages[-1])
+    found = _findings(state.run, state.analysis_version, tables(state), state.manifest.study_stages[-1])
     if state.retrieved:
         found = [*found, *_voting(state.run, state.retrieval_version, tables(state))]
     for about, title in TITLES.items():

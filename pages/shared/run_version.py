@@ -19,8 +19,9 @@ FIGURES = ("embed", "slim", "label", "analyse", "project")
 RETRIEVAL = ("embed", "slim", "label", "analyse", "retrieve")
 LAYERS = ("embed", "label", "layers")
 ATTENTION = ("embed", "attention")
+ABLATION = ("embed", "label", "ablate")
 SEARCH = ("embed", "search")
-"""The same for what heads find, for the layer sweep, for what heads look at, and for the full-text index."""
+"""The same for what heads find, the layer sweep, what heads look at, ablation, and the full-text index."""
 
 
 def version_of(manifest: Manifest, steps: tuple[str, ...]) -> str:

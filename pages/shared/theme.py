@@ -47,14 +47,28 @@ SERIES = {
 }
 ATTENTION_TYPES = {
     "light": {
+        "subject–verb": "#0B6E76", "verb–object": "#2FA3A8", "modifier": "#93D3CE", "coreference": "#A82B73",
+        "induction": "#D2690A", "duplicate token": "#F0B46B", "semantic similarity": "#E394BE",
         "previous token": "#2B5C9E", "next token": "#7FAEDB", "sink": "#5F6B7A", "delimiter": "#B58A1F",
         "rare token": "#8A6FB0", "local": "#3A8C6E", "long-range": "#C2543F", "broad": "#E0A58F", "mixed": "#E9E4D8",
     },
     "dark": {
+        "subject–verb": "#35B4BC", "verb–object": "#1D7C83", "modifier": "#A5E3DF", "coreference": "#E868A7",
+        "induction": "#FF9B45", "duplicate token": "#A5641F", "semantic similarity": "#8C3B69",
         "previous token": "#7FB0F5", "next token": "#3F6DB0", "sink": "#8B95A4", "delimiter": "#E3BE5C",
         "rare token": "#BFA5E6", "local": "#6FCBA6", "long-range": "#F2957B", "broad": "#9A5A48", "mixed": "#2A303B",
     },
 }  # fmt: skip
+ATTENTION_FAMILIES = {
+    theme: {
+        "positional": types["previous token"],
+        "syntactic": types["verb–object"],
+        "semantic": types["coreference"],
+        "task": types["induction"],
+        "none": types["mixed"],
+    }
+    for theme, types in ATTENTION_TYPES.items()
+}
 CSS_VARIABLES = {
     "shadow": "rgb(0 0 0 / .18)",
     "positive": POSITIVE,

@@ -84,7 +84,7 @@ def choice_to_url(name: str, value: Choice, default: Choice) -> None:
         kept[name] = text
 
 
-def choices_to_url(choices: Mapping[str, tuple[int, int]]) -> None:
+def choices_to_url(choices: Mapping[str, tuple[Choice, Choice]]) -> None:
     """Several choices at once, as ``name: (value, default)``: the browser's Back undoes a click, not a part of it."""
     wanted = {name: value for name, value in st.query_params.to_dict().items() if name not in choices}
     wanted |= {name: str(value) for name, (value, default) in choices.items() if value != default}

@@ -127,13 +127,18 @@ class StepRun:
         for name, path in paths.items():
             write_table(path, as_table(rows.get(name, {}), ANALYSIS[name]), self.inputs)
 
-    def join_tables(self) -> None:
-        """Writes the step's tables, the parts one after the other."""
+    def join_tables(
+        self, finished: Callable[[dict[str, pa.Table]], dict[str, pa.Table]] = lambda tables: tables
+    ) -> None:
+        """Writes the step's tables, the parts one after the other; ``finished`` adds what takes all parts."""
         self.meter.at(1.0, "writing the tables")
+        joined: dict[str, pa.Table] = {}
         for name in STEPS[self.name].tables:
             paths = (self.staging / part / f"{name}.parquet" for part in self._parts)
             tables = [pq.read_table(path, schema=ANALYSIS[name]) for path in paths]
-            self._write(name, pa.concat_tables(tables) if tables else ANALYSIS[name].empty_table())
+            joined[name] = pa.concat_tables(tables) if tables else ANALYSIS[name].empty_table()
+        for name, table in finished(joined).items():
+            self._write(name, table)
 
     def write_tables(self, tables: Mapping[str, Rows]) -> None:
         for name, rows in tables.items():

@@ -13,6 +13,7 @@ import pyarrow as pa
 from core.analysis.topics import original
 from core.model.embedder import Embedder, Untrained
 from core.model.same_model import Whereabouts, run_model
+from core.model.stages import SHARE
 from core.runs.manifest import Manifest
 from core.runs.parts import digest_of
 from core.runs.run import Run
@@ -31,11 +32,11 @@ class TopicModel(Whereabouts):
     def load(self, manifest: Manifest) -> Embedder:
         """The run's model with the run's settings; other weights are refused."""
         silence_transformers()
-        return run_model(manifest.model, self)
+        return run_model(manifest.model, self, shares=SHARE in manifest.stages)
 
     def untrained(self, manifest: Manifest, seed: int, check: Callable[[int, str], None]) -> Embedder:
         """The same architecture and tokenizer with random weights; ``check`` may refuse its parameters on a device."""
-        return run_model(manifest.model, self, Untrained(seed, check))
+        return run_model(manifest.model, self, Untrained(seed, check), SHARE in manifest.stages)
 
 
 @dataclass(frozen=True)

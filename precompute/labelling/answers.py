@@ -68,13 +68,13 @@ class Answer:
     """US dollars; None where the price is not known."""
 
 
-def key_of(excerpt: str, topics: Sequence[str], model: str, base_url: str | None) -> str:
-    """What an answer depends on, as 64 hexadecimal digits.
+def key_of(excerpt: str, topics: Sequence[str], model: str, base_url: str | None, aspect: Sequence[str] = ()) -> str:
+    """What an answer depends on, as 64 hexadecimal digits; ``aspect`` is its name and definitions, if not the topic.
 
     A server that is not OpenAI's counts too: a local model under the name of gpt-4o must not pass for the real one.
     """
     digest = hashlib.sha256()
-    for field in (PROMPT_VERSION, model, other_server(base_url) or "", str(len(topics)), *topics, excerpt):
+    for field in (PROMPT_VERSION, model, other_server(base_url) or "", str(len(topics)), *topics, excerpt, *aspect):
         data = field.encode("utf-8", "surrogatepass")
         digest.update(b"%d:" % len(data))  # so that no two lists of fields look the same side by side
         digest.update(data)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from core.errors import Mistake
 from precompute.labelling.endpoint import other_server
+from precompute.labelling.prompt import TOPIC
 
 _LEAST = {
     "excerpt_tokens": 50,
@@ -40,6 +41,10 @@ class AskConfig:
     """US dollars, in this start."""
     backoff: float = 0.5
     """Seconds before the second try; doubled for each one after it."""
+    aspect: str = TOPIC
+    """What ``topics`` are values of."""
+    definitions: tuple[str, ...] = ()
+    """Of these values, where they are not topics."""
 
     def __post_init__(self) -> None:
         other_server(self.base_url)

@@ -10,7 +10,7 @@ from typing import Any
 from precompute.labelling.answers import key_of
 from precompute.labelling.config import AskConfig
 from precompute.labelling.endpoint import other_server
-from precompute.labelling.prompt import excerpt, messages, schema, tokens
+from precompute.labelling.prompt import TOPIC, excerpt, messages, schema, tokens
 
 _THINKING = ("o1", "o3", "o4", "gpt-5")
 """Models that think before they answer: they take no temperature, and their thoughts count as tokens of the answer."""
@@ -42,7 +42,8 @@ class AskedQuestion:
     """The document's excerpt."""
     key: str
     """Of its answer in the store."""
-    topics: tuple[str, ...]
+    fixed: int
+    """Tokens of a request without its document."""
 
     @property
     def is_empty(self) -> bool:
@@ -52,12 +53,14 @@ class AskedQuestion:
     @cached_property
     def tokens(self) -> int:
         """To send, by estimate: instructions, topics, the schema (which is billed too) and the excerpt."""
-        return _fixed_tokens(self.topics) + tokens(json.dumps(self.sent, ensure_ascii=False))
+        return self.fixed + tokens(json.dumps(self.sent, ensure_ascii=False))
 
 
 def question(text: str, config: AskConfig) -> AskedQuestion:
     sent = excerpt(text, config.excerpt_tokens)
-    return AskedQuestion(sent, key_of(sent, config.topics, config.model, config.base_url), config.topics)
+    aspect = () if config.aspect == TOPIC else (config.aspect, *config.definitions)
+    key = key_of(sent, config.topics, config.model, config.base_url, aspect)
+    return AskedQuestion(sent, key, _fixed_tokens(config.topics, config.aspect, config.definitions))
 
 
 def first_dialect(config: AskConfig) -> Dialect:
@@ -79,7 +82,7 @@ def simpler(dialect: Dialect, complaint: str) -> Dialect | None:
 
 def body(config: AskConfig, sent: str, dialect: Dialect, again: bool = False) -> dict[str, Any]:
     """``sent`` is the document's excerpt; ``again`` that the first answer was bad."""
-    made: dict[str, Any] = {"model": config.model, "messages": messages(sent, config.topics)}
+    made: dict[str, Any] = {"model": config.model, "messages": _messages(config, sent)}
     if dialect.schema:
         made["response_format"] = schema(config.topics)
     if dialect.temperature:
@@ -101,12 +104,16 @@ def typical(config: AskConfig) -> int:
 
 def longest_prompt(config: AskConfig) -> int:
     """The tokens of a request with an excerpt as long as may be."""
-    return _fixed_tokens(config.topics) + config.excerpt_tokens
+    return _fixed_tokens(config.topics, config.aspect, config.definitions) + config.excerpt_tokens
+
+
+def _messages(config: AskConfig, sent: str) -> list[dict[str, str]]:
+    return messages(sent, config.topics, config.aspect, config.definitions)
 
 
 @lru_cache(maxsize=8)
-def _fixed_tokens(topics: tuple[str, ...]) -> int:
-    written = "".join(message["content"] for message in messages("", topics))
+def _fixed_tokens(topics: tuple[str, ...], aspect: str, definitions: tuple[str, ...]) -> int:
+    written = "".join(message["content"] for message in messages("", topics, aspect, definitions))
     return tokens(written) + tokens(json.dumps(schema(topics), ensure_ascii=False)) + _OVERHEAD
 
 

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from core.runs.run import Run
-from tests.pages.test_page_attention import planted_attention
+from tests.pages.test_page_attention import planted_attention, planted_experiments
 from tests.support.browser import choose, eventually, fits, settle
 from tests.support.servers import SLOW
 
@@ -30,6 +30,7 @@ def address(
     cache = tmp_path_factory.mktemp("attention")
     shutil.copytree(analysed_cache / "demo", cache / "demo")
     planted_attention(Run(cache, "demo"))
+    planted_experiments(Run(cache, "demo"))
     return serve(cache, log=log)
 
 
@@ -43,7 +44,7 @@ def shading(page: Page) -> list[str]:
 
 def test_a_cell_a_token_and_a_text_of_one_s_own(page: Page, address: str, log: Path) -> None:
     page.goto(f"{address}/attention?text=own", timeout=SLOW)
-    expect(page.get_by_role("heading", name="Layer 6, head 1: previous token")).to_be_visible()
+    expect(page.get_by_role("heading", name="Layer 6, head 1: induction")).to_be_visible()
 
     # A click on the grid: another head, and the address has it.
     page.locator('.cell[data-row="1"][data-column="1"]').click()
@@ -82,11 +83,36 @@ def test_a_cell_a_token_and_a_text_of_one_s_own(page: Page, address: str, log: P
         assert word not in log.read_text()
 
 
+def test_arrows_over_example_sentences_and_a_relation_s_ranking(page: Page, address: str) -> None:
+    page.goto(f"{address}/attention", timeout=SLOW)
+    expect(page.get_by_role("heading", name="Layer 6, head 1 in example sentences")).to_be_visible()
+    arrows = page.locator(".hs-arrows img")
+    expect(arrows).to_have_count(5)
+    expect(page.get_by_text("right in 15 of 15 here")).to_be_visible()
+    page.get_by_role("radio", name="modifier").click()
+    expect(page.get_by_text("right in 3 of 5 here")).to_be_visible()
+    expect(page.get_by_alt_text("The to <b>sank</b>: wrong, right is boat")).to_have_count(1)
+
+    def loaded() -> None:  # neither the policy nor the sanitiser keeps the images out
+        widths = arrows.evaluate_all("all => all.map(one => one.complete && one.naturalWidth)")
+        assert len(widths) == 5
+        assert all(width > 200 for width in widths)
+
+    eventually(page, loaded)
+    choose(page, "Relation", "induction")
+    expect(page).to_have_url(re.compile(r"relation=induction"))
+    expect(page.get_by_text("This model sees both ways.")).to_be_visible()
+    settle(page)
+    page.set_viewport_size({"width": 420, "height": 900})
+    settle(page)
+    fits(page, 420)
+
+
 def test_a_document_of_the_corpus_on_a_narrow_screen(page: Page, address: str) -> None:
     page.set_viewport_size({"width": 420, "height": 900})
     page.goto(f"{address}/attention?text=corpus&doc=3&layer=1&head=3&token=2", timeout=SLOW)
     expect(page.get_by_role("heading", name="Layer 1, head 3 in a text")).to_be_visible()
     expect(page.locator(".hs-words .hs-from")).to_have_count(1)
-    expect(page.locator(".js-plotly-plot")).to_have_count(2)
+    expect(page.locator(".js-plotly-plot")).to_have_count(4)
     settle(page)
     fits(page, 420)

@@ -18,7 +18,8 @@ from tests.support import ROOT
 from tests.support.browser import eventually, settle
 from tests.support.servers import SLOW, free_port
 
-EXPLORE, UNDERSTAND = ("", "head_map", "heat_map", "head_profile"), ("stages", "topics", "layers", "attention")
+EXPLORE = ("", "head_map", "heat_map", "head_profile")
+UNDERSTAND = ("stages", "topics", "layers", "attention", "ablation")
 PAGES = (*EXPLORE, *UNDERSTAND, "your_document", "retrieval_lab")
 COOKIE_SECRET, CLIENT_SECRET = "0123456789abcdef" * 4, "a-secret-that-no-log-may-show"
 

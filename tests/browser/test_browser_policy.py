@@ -26,6 +26,7 @@ PAGES = {
     "topics": ".js-plotly-plot",
     "layers": "h1",
     "attention": "h1",
+    "ablation": "h1",
     "your_document": "textarea",
     "retrieval_lab": ".js-plotly-plot",
 }

@@ -11,6 +11,9 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from core.retrieval.apply import Kept, prune, read_kept
+from core.retrieval.aspect_judge import head_cosines
+from core.retrieval.aspect_switch import learn_weights
+from core.runs.aspects import aspects_of
 from core.runs.results import read_query_set
 from core.runs.run import Run
 from tests.support.browser import settle
@@ -87,3 +90,44 @@ def test_a_question_that_somebody_types_goes_through_the_model_and_not_into_the_
     expect(metas.filter(has_text="Astronomy").first).to_be_visible()
     assert any("Astronomy" in meta for meta in metas.all_inner_texts()[:3])
     assert "telescopes" not in page.url
+
+
+def test_follow_an_aspect_and_ignore_another_share_the_link_and_go_back(
+    page: Page, address: str, retrieved_cache: Path
+) -> None:
+    run = Run(retrieved_cache, "demo")
+    asked, known = read_query_set(run), run.documents(["title"])["title"].to_pylist()
+    assert asked is not None
+    docs, query = np.concatenate(list(run.vectors(1))), asked.vectors[1][5].reshape(1, -1)
+    labels = {aspect.name: aspect.codes for aspect in aspects_of(run)}
+    cosines = head_cosines(docs.reshape(len(docs), 12, -1))
+
+    def best(positions: dict[str, str]) -> list[str]:
+        """Learned and ranked anew from the files."""
+        weights = learn_weights(cosines, labels, positions)
+        kept = Kept("", 1, 12, {head + 1: float(each) for head, each in enumerate(weights) if each > 0}, "weighted")
+        order = np.argsort(-(prune(docs, kept) @ prune(query, kept)[0]), kind="stable")
+        return [" ".join(known[doc].split()) for doc in order[:10]]
+
+    def switch(aspect: str, position: str) -> Locator:
+        return page.get_by_test_id("stButtonGroup").filter(has_text=aspect).get_by_role("radio", name=position)
+
+    page.goto(f"{address}/retrieval_lab?query=6")
+    switch("genre", "follow").click(timeout=SLOW)
+    expect(page).to_have_url(re.compile(r"aspect\.genre=follow"), timeout=SLOW)
+    expect(titles(page)).to_have_text(ranked(best({"genre": "follow"})), timeout=SLOW)
+    switch("topic", "ignore").click()
+    both = best({"genre": "follow", "topic": "ignore"})
+    expect(titles(page)).to_have_text(ranked(both), timeout=SLOW)
+    expect(page.get_by_text(re.compile("Follow genre.* the share of documents of the same genre"))).to_be_visible()
+
+    page.goto(page.url)  # somebody else, by the link
+    expect(switch("topic", "ignore")).to_have_attribute("aria-checked", "true", timeout=SLOW)
+    expect(titles(page)).to_have_text(ranked(both), timeout=SLOW)
+    switch("topic", "neutral").click()
+    expect(titles(page)).to_have_text(ranked(best({"genre": "follow"})), timeout=SLOW)
+    expect(page).not_to_have_url(re.compile(r"aspect\.topic"))
+    settle(page)
+    page.go_back()
+    expect(switch("topic", "ignore")).to_have_attribute("aria-checked", "true", timeout=SLOW)
+    expect(titles(page)).to_have_text(ranked(both), timeout=SLOW)

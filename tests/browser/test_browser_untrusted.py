@@ -25,6 +25,7 @@ PAGES = {
     "/topics": "Topics",
     "/layers?layer=1&head=1": "Layers",
     "/attention?layer=1&head=1": "Attention",
+    "/ablation?layer=1&head=1": "Ablation",
     "/your_document": "Your document",
     "/retrieval_lab?query=2&mix=1,3*0.5": "Retrieval lab",
 }

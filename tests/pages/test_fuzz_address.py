@@ -26,7 +26,7 @@ PAGES = [str(path.relative_to(ROOT)) for path in sorted((ROOT / "pages").glob("*
 NAMES = (
     *("run", "stage", "head", "doc", "beside", "beside_head", "view", "linked", "heads", "area", "colour", "camera"),
     *("layout", "words", "t", "size", "sort", "stages", "range", "panel", "block", "groups", "label", "mismatch"),
-    *("measure", "split", "find", "layer", "type", "text", "token"),
+    *("measure", "split", "find", "layer", "type", "text", "token", "relation"),
     *("query", "way", "other", "mix", "task", "k", "pruned"),
 )
 HOSTILE = (

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from base64 import b64decode
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,16 +13,19 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.analysis.attention_measures import MEASURES, measured
-from core.analysis.attention_roles import Head, exact_test, meeting
+from core.analysis.attention_roles import Head, association, exact_test, meeting
 from core.analysis.attention_types import TYPES
+from core.analysis.type_claims import type_claims
+from core.analysis.type_depth import type_depth
 from core.runs.parts import digest_of, write_table
 from core.runs.results import read_analysis
 from core.runs.run import Run
 from core.runs.schema import ANALYSIS
 from pages.shared.attention import LETTERS
+from pages.shared.figures.relations import Arrows, arrows_html, spoken
 from pages.shared.theme import ATTENTION_TYPES
 from pages.understand.attention.figures import Pattern, matrix_figure, pattern_figure, small_pattern
-from pages.understand.attention.head import WORDS
+from pages.understand.attention.sections import WORDS
 from precompute.job.step import StepRecord, as_table
 from precompute.steps.attention.tables import Collected, attention_rows, pattern_rows
 from tests.support.apps import page_at
@@ -43,6 +48,90 @@ def planted_attention(run: Run) -> None:
     for name, rows in (("attention", attention_rows(collected, 0)), ("attention_patterns", pattern_rows(collected))):
         write_table(run.analysis_path(name), as_table(rows, ANALYSIS[name]), "planted")
     record.finish({"documents": 3, "tokens": 180})
+
+
+SENTENCE = ["The", "boat", "<b>sank</b>", "slowly", "."]
+
+
+def planted_experiments(run: Run) -> None:
+    """Head 1 of layer 6 follows determiners (right, then wrong) and repeated tokens; head 3 of layer 6 nothing."""
+    shape = run.manifest().shape
+    places = [(layer, head) for layer in range(1, shape.layers + 1) for head in range(1, shape.heads + 1)]
+    chosen = (shape.layers, 1)
+    scores: dict[str, list[Any]] = {name: [] for name in ANALYSIS["attention_scores"].names}
+    for at in places:
+        induction = 0.9 if at == chosen else 0.01
+        figures = dict.fromkeys(scores, 0.001) | {"layer": at[0], "head": at[1], "induction": induction}
+        figures |= {"induction_low": induction - 0.01, "induction_high": induction + 0.01}
+        for name, column in scores.items():
+            column.append(figures[name])
+    relations = [
+        {
+            "layer": layer,
+            "head": head,
+            "relation": "determiner → noun",
+            "pairs": 40,
+            "chosen": 0.9 if (layer, head) == chosen else 0.2,
+            "score": 0.85 if (layer, head) == chosen else 0.25,
+            "low": 0.2,
+            "high": 0.9,
+            "fixed_offset": 1,
+            "offset_score": 0.6,
+            "shuffled": 0.1,
+            "p": 0.0001,
+            "p_adjusted": 0.001 if (layer, head) == chosen else 1.0,
+            "beyond": (layer, head) == chosen,
+        }
+        for layer, head in places
+    ]
+    shown = type_claims(
+        {name: column[places.index(chosen)] for name, column in scores.items()},
+        [row for row in relations if (row["layer"], row["head"]) == chosen],
+    )
+    attention = read_analysis(run, "attention").to_pylist()
+    claims = []
+    for row in attention:
+        mine = shown if (row["layer"], row["head"]) == chosen else {}
+        row["types"] = [*sorted(mine, key=lambda name: -mine[name].strength), *row["types"]]
+        row["type"] = (row["types"] or ["mixed"])[0]
+        for nth, name in enumerate(row["types"], start=1):
+            claim = mine.get(name)
+            why, strength = (claim.because, claim.strength) if claim else ("by the documents", None)
+            claims.append({**{key: row[key] for key in ("layer", "head")}, "nth": nth, "type": name})
+            claims[-1] |= {"strength": strength, "because": why}
+    example = {"layer": chosen[0], "head": chosen[1], "words": SENTENCE, "starts": [0]}
+    examples = [
+        {
+            **example,
+            "type": "modifier",
+            "example": number,
+            "relation": "determiner → noun",
+            "right": [1],
+            "attended": [to],
+        }
+        for number, to in enumerate((1, 2, 1, 1, -1), start=1)
+    ]
+    twice = ["a", "b", "c", "d"] * 2
+    examples += [
+        {**example, "type": "induction", "example": number, "relation": None, "words": twice, "starts": [4, 5, 6],
+         "right": [1, 2, 3], "attended": [1, 2, 3]}
+        for number in range(1, 6)
+    ]  # fmt: skip
+    record = StepRecord(run, "attention", run.manifest(), "planted", {})
+    made = {"attention": attention, "attention_claims": claims, "relations": relations, "relation_examples": examples}
+    for name, rows in made.items():
+        write_table(run.analysis_path(name), pa.Table.from_pylist(rows, schema=ANALYSIS[name]), "planted")
+    write_table(run.analysis_path("attention_scores"), as_table(scores, ANALYSIS["attention_scores"]), "planted")
+    record.finish({"documents": 3, "tokens": 180, "sentences": 357})
+
+
+@pytest.fixture(scope="module")
+def tried(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with planted experiments."""
+    folder = tmp_path_factory.mktemp("experiments")
+    shutil.copytree(cache / "demo", folder / "demo")
+    planted_experiments(Run(folder, "demo"))
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +179,101 @@ def test_the_page_shows_the_heads_by_type(cache: Path, monkeypatch: pytest.Monke
     assert selective  # or there would be nothing to compare
     count = len(selective)
     assert f"Of {count} selective head{'s' if count > 1 else ''} {selective.count('broad')} attend" in text
+
+
+def test_experiments_have_their_sections(tried: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = page_at(tried, PAGE, monkeypatch)
+    assert [heading.value for heading in app.subheader] == [
+        "Every head by its type",
+        "Layer 6, head 1: induction",
+        "Its average pattern",
+        "Layer 6, head 1 in example sentences",
+        "Layer 6, head 1 in a text",
+        "Which heads follow a relation?",
+        "Early positional, middle syntactic, late abstract?",
+        "Heads of one type side by side",
+        "Do selective heads attend broadly?",
+    ]
+    text = said(app)
+    assert "72 heads: 1 induction, 5 previous token, 6 sink, 60 broad." in text
+    assert "and 357 sentences with gold relations" in text
+    assert "90% of its attention from a repeated random token is on the token after its first occurrence" in text
+    assert "**Also modifier** – determiner → noun: the right word gets most of its attention in 85% of 40" in text
+    assert "From a token seen again to the token after its first occurrence: right in 15 of 15 here." in text
+    assert "The best head on the choosing half, 6.1, is right for 85% of 40 held-out pairs" in text
+    assert "1 head of 72 beyond both." in text
+    assert "older version" not in text
+    app.segmented_control(key="example 6 1").set_value("modifier").run()
+    assert "determiner → noun: right in 3 of 5 here." in said(app)
+    assert "&lt;b&gt;sank" in said(app)  # what the image is called
+    assert "<b>sank" not in said(app)
+    app.selectbox(key="relation").set_value("induction").run()
+    assert not app.exception
+    assert app.query_params["relation"] == "induction"
+    assert "1 head of 72 of the type induction." in said(app)
+    assert "This model sees both ways." in said(app)
+    app.selectbox(key="relation").set_value("semantic similarity").run()
+    assert "0 heads of 72 attend to similar words." in said(app)
+
+
+def test_a_head_without_such_a_type_has_no_examples(tried: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = page_at(tried, PAGE, monkeypatch, head="3")
+    assert "Layer 6, head 3 in example sentences" not in [heading.value for heading in app.subheader]
+
+
+def test_a_run_of_an_older_version_says_which_command_adds_the_experiments(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "python -m precompute attention demo --again" in said(page_at(cache, PAGE, monkeypatch))
+
+
+def test_arrows_by_hand() -> None:
+    found = Arrows(["a", "<script>", "c"], [0, 1, 2, 9], [1, 2, 0, 1], [1, 0, -1, 1])
+    assert found.known == [(0, 1, 1), (1, 2, 0), (2, 0, -1)]  # nothing from outside the sentence
+    assert found.hits == 1
+    assert (
+        spoken(found) == "a to <script>: right; <script> to a: wrong, right is c; c to no other word: wrong, right is a"
+    )
+    html = arrows_html(found, "light")
+    assert "<script>" not in html
+    image = b64decode(html.split("base64,")[1].split('"')[0]).decode()
+    assert "<script>" not in image
+    assert "&lt;script&gt;" in image
+    # One arrow that is right, one that is wrong beside the right one, and one right one where none is attended to.
+    assert [image.count(f"url(#{name})") for name in ("hit", "wrong", "missed")] == [1, 1, 2]
+    assert "data:image/svg+xml" in arrows_html(Arrows([], [], [], []), "dark")
+
+
+def test_types_and_roles_that_go_together_are_beyond_shuffled_ones() -> None:
+    """Eight heads in two layers, a role for each type: one bit, and of 4! · 4! / (2!)⁴ = 36 ways two give as much."""
+    heads = [(layer, type_, role) for layer in (1, 2) for type_, role in [("broad", "general"), ("sink", None)] * 2]
+    found = association(heads)
+    assert found is not None
+    assert found.bits == pytest.approx(1)
+    assert found.p == pytest.approx(2 / 36, abs=0.02)
+    assert found.expected["broad", "general"] == pytest.approx(2, abs=0.1)
+    assert association(heads[:1]) is None
+    mixed = [(1, type_, role) for type_ in ("broad", "sink") for role in ("general", None)] * 3
+    nothing = association(mixed)
+    assert nothing is not None
+    assert nothing.bits == pytest.approx(0, abs=1e-9)
+    assert "is not shown" in nothing.sentence
+
+
+def test_depth_is_compared_with_shuffled_families() -> None:
+    early = [(layer, "local") for layer in (1, 2) for _ in range(6)]
+    middle = [(layer, "modifier") for layer in (3, 4) for _ in range(6)]
+    late = [(layer, "induction") for layer in (5, 6) for _ in range(6)]
+    found = type_depth([*early, *middle, *late, (1, "mixed")], layers=6)
+    assert found.means == (1.5, 3.5, 5.5)
+    assert found.counts["positional"].tolist() == [6, 6, 0, 0, 0, 0]
+    assert found.counts["none"].tolist() == [1, 0, 0, 0, 0, 0]
+    assert found.p < 0.001
+    assert "In the textbook's order" in found.sentence
+    assert "The other way round" in type_depth([*((7 - at, name) for at, name in [*early, *late])], 6).sentence
+    assert "Too few families" in type_depth(early, 6).sentence
+    even = [(layer, name) for layer in range(1, 7) for name in ("local", "modifier", "induction")]
+    assert "No trend over depth is shown" in type_depth(even, 6).sentence
 
 
 def test_another_head_and_type_by_its_widgets_and_by_its_address(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,18 +15,22 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from core.analysis.attention_measures import MEASURES, OFFSETS
+from core.analysis.conllu import OWN
 from core.errors import Mistake
 from core.model.embedder import Embedder, EmbedderConfig
 from core.model.shape import ModelShape
 from core.runs.results import read_analysis
 from core.runs.run import Run
 from core.runs.schema import ANALYSIS
+from core.runs.steps import STEPS
 from core.runs.table_checks import Sizes, check_rows
 from core.runs.verify import verify
 from precompute.job.fingerprint import part_digest
 from precompute.job.topic_vectors import TopicModel
+from precompute.steps.attention import config as attention_config
 from precompute.steps.attention import parts as attention_parts
 from precompute.steps.attention import step as attention
+from precompute.steps.attention import treebank as attention_treebank
 from precompute.steps.attention.config import AttentionConfig
 from precompute.steps.attention.parts import AttentionWork, make_part, read_part, read_texts
 from precompute.steps.attention.tables import Collected, attention_rows
@@ -36,9 +41,26 @@ from tests.support.peer import demo_texts
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
+def few_sentences(folder: Path, every: int = 12) -> Path:
+    """Every so many of Headscope's own, as a file."""
+    path = folder / "few.conllu"
+    path.write_text("\n\n".join(OWN.read_text().strip().split("\n\n")[::every]) + "\n\n")
+    return path
+
+
 @pytest.fixture
-def made(tiny_model: Path, tmp_path: Path, write_corpus: Callable[..., Path], some_rows: Any) -> AttentionConfig:
-    """A run of 24 documents by a BERT of two layers and four heads, with the step asked for 23 of them."""
+def made(
+    tiny_model: Path,
+    tmp_path: Path,
+    write_corpus: Callable[..., Path],
+    some_rows: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> AttentionConfig:
+    """A run of 24 documents by a BERT of two layers and four heads, with the step asked for 23 of them.
+
+    Headscope's own treebank is 30 of its sentences here.
+    """
+    monkeypatch.setattr(attention_config, "OWN", few_sentences(tmp_path))
     rows = [{**row, "topic": "odd" if row["n"] % 2 else "even"} for row in some_rows(24)]
     source = str(write_corpus(rows))
     embed(EmbedConfig(tmp_path, "tiny", source=source, embedder=EmbedderConfig(model=str(tiny_model))))
@@ -52,6 +74,16 @@ def test_every_layer_and_head_has_its_rows_and_the_run_is_whole(made: AttentionC
     assert [(row["layer"], row["head"]) for row in table.to_pylist()] == [(i, j) for i in (1, 2) for j in range(1, 5)]
     assert len(read_analysis(run, "attention_patterns")) == 2 * 4 * len(OFFSETS)
     assert result.manifest.steps["attention"].counts["documents"] == 23
+    assert result.manifest.steps["attention"].counts["sentences"] == 30
+    scores = read_analysis(run, "attention_scores").to_pylist()
+    assert [(row["layer"], row["head"]) for row in scores] == [(i, j) for i in (1, 2) for j in range(1, 5)]
+    assert all(row["induction"] is not None and row["similarity"] is not None for row in scores)
+    relations = read_analysis(run, "relations").to_pylist()
+    assert {row["relation"] for row in relations} >= {"determiner → noun", "noun → determiner"}
+    assert not any(row["beyond"] for row in relations)  # random weights
+    claimed = [(row["layer"], row["head"], row["type"]) for row in read_analysis(run, "attention_claims").to_pylist()]
+    assert claimed == [(row["layer"], row["head"], type_) for row in table.to_pylist() for type_ in row["types"]]
+    assert len(read_analysis(run, "relation_examples")) == 0
     assert result.manifest.steps["attention"].options == {"documents": 23}
     assert not verify(run, part_digest).problems
     assert not (run.folder / "analysis" / "attention-staging").exists()
@@ -103,6 +135,90 @@ def test_it_is_skipped_goes_on_where_it_was_and_is_made_again_when_asked(
     assert not attention.run(AttentionConfig(**{**vars(made), "tokens": 8})).skipped
 
 
+def test_a_treebank_s_sentences_are_not_read_twice_after_an_interruption(
+    made: AttentionConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attention_treebank, "_PART", 10)
+    real = attention_treebank._row
+    seen: list[int] = []
+
+    def row(*given: Any) -> Any:
+        if len(seen) == 15:
+            raise KeyboardInterrupt
+        seen.append(1)
+        return real(*given)
+
+    monkeypatch.setattr(attention_treebank, "_row", row)
+    with pytest.raises(KeyboardInterrupt):
+        attention.run(made)
+    monkeypatch.setattr(attention_treebank, "_row", lambda *given: (seen.append(1), real(*given))[1])
+    del seen[:]
+    attention.run(made)
+    assert len(seen) == 20  # the first ten were there
+    once = {name: read_analysis(Run(made.cache, "tiny"), name) for name in ("relations", "attention_scores")}
+    attention.run(AttentionConfig(**{**vars(made), "again": True}))
+    assert all(read_analysis(Run(made.cache, "tiny"), name).equals(table) for name, table in once.items())
+
+
+def test_a_treebank_of_one_s_own_decides_the_figures(made: AttentionConfig, tmp_path: Path) -> None:
+    attention.run(made)
+    other = tmp_path / "mine"
+    other.mkdir()
+    own = AttentionConfig(**{**vars(made), "treebank": few_sentences(other, every=20)})
+    result = attention.run(own)
+    assert not result.skipped
+    assert result.manifest.steps["attention"].counts["sentences"] == 18
+    assert result.manifest.steps["attention"].options == {"documents": 23, "treebank": "few.conllu"}
+    assert attention.run(own).skipped
+    few_sentences(other, every=25)
+    assert not attention.run(own).skipped  # the file has changed
+
+
+UNKNOWN = "1\t魚\t_\t_\t_\t_\t2\tnsubj\t_\t_\n2\t泳\t_\t_\t_\t_\t0\troot\t_\t_\n\n"
+
+
+def test_a_treebank_whose_words_have_no_tokens_is_refused(made: AttentionConfig, tmp_path: Path) -> None:
+    path = tmp_path / "fish.conllu"
+    path.write_text(UNKNOWN)
+    with pytest.raises(Mistake, match="has no tokens for 2 of the 2 words of the treebank"):
+        attention.run(AttentionConfig(**{**vars(made), "treebank": path}))
+    assert not Run(made.cache, "tiny").manifest().is_done("attention")
+    with pytest.raises(Mistake, match="could not be read"):
+        attention.run(AttentionConfig(**{**vars(made), "treebank": tmp_path / "none.conllu"}))
+
+
+def test_without_words_that_the_model_knows_there_are_no_relations(
+    made: AttentionConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "fish.conllu"
+    path.write_text(UNKNOWN)
+    monkeypatch.setattr(attention_config, "OWN", path)
+    result = attention.run(made)
+    assert result.manifest.steps["attention"].counts["sentences"] == 0
+    run = Run(made.cache, "tiny")
+    assert len(read_analysis(run, "relations")) == 0
+    assert all(row["similarity"] is None for row in read_analysis(run, "attention_scores").to_pylist())
+    assert not verify(run, part_digest).problems
+
+
+def test_a_step_of_an_older_version_stays_up_to_date_and_again_brings_the_rest(made: AttentionConfig) -> None:
+    attention.run(made)
+    run = Run(made.cache, "tiny")
+    newer = tuple(f"analysis/{name}.parquet" for name in STEPS["attention"].newer)
+    (run.folder / newer[0]).unlink()
+    assert not attention.run(made).skipped  # of this version: a file that has gone is made again
+    for path in newer:
+        (run.folder / path).unlink()
+    manifest = run.manifest()
+    kept = {path: digest for path, digest in manifest.files.items() if path not in newer}
+    assert len(kept) == len(manifest.files) - len(newer)
+    run.write_manifest(replace(manifest, files=kept))
+    assert attention.run(made).skipped
+    assert not verify(run, part_digest).problems
+    attention.run(AttentionConfig(**{**vars(made), "again": True}))
+    assert all((run.folder / path).exists() for path in newer)
+
+
 def test_the_command_says_what_it_did(made: AttentionConfig, command: Callable[..., Any]) -> None:
     asked = (
         "attention",
@@ -119,6 +235,7 @@ def test_the_command_says_what_it_did(made: AttentionConfig, command: Callable[.
     done = command(*asked)
     assert done.status == 0
     assert "attention of 2 layers × 4 heads in 6 documents" in done.err
+    assert "and 30 sentences in" in done.err
     assert "up to date" in command(*asked).err
     refused = command("attention", "tiny", "--cache", made.cache, "--documents", "0")
     assert (refused.status, refused.err) == (

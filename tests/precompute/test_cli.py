@@ -127,9 +127,9 @@ def test_embed_says_what_it_has_done(command: Command, cache: Path, corpus: Path
     assert outcome.out == ""
     *progress, first, second = outcome.err.splitlines()
     assert all(line.startswith("embed ") for line in progress)
-    assert first == "run: 10 documents × 4 heads × 3 stages by tiny, layer 2, mean pooling."
+    assert first == "run: 10 documents × 4 heads × 4 stages by tiny, layer 2, mean pooling."
     assert second.startswith("  Texts of 90 tokens in ")
-    assert second.endswith("MB in the cache, vectors of stages 1, 2 and 3 as float16.")
+    assert second.endswith("MB in the cache, vectors of stages 1, 2, 3 and 4 as float16.")
     again = command(*arguments)
     assert (again.status, again.out) == (0, "")
     assert again.err == "run: up to date, 10 documents. Nothing to do.\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,15 @@ from core.analysis.conllu import Sentence, read_treebank
 from core.analysis.induction import induction_scores
 from core.analysis.treebank import RELATIONS, choosing_half, pairs
 from core.analysis.word_attention import RelationScores, relation_scores
+from core.analysis.word_similarity import cosines
 from core.errors import Mistake
-from core.model.embedder import Embedder, EmbedderConfig
+from core.model.embedder import Embedder, EmbedderConfig, Untrained
 from core.model.induction import repeated_attention
-from precompute.steps.attention.treebank import read_sentence, read_sentences
+from precompute.steps.attention.experiments import Experiments, claims_of, relation_rows, score_rows
+from precompute.steps.attention.parts import AttentionWork
+from precompute.steps.attention.repeated import repeated_scores
+from precompute.steps.attention.tables import Claims
+from precompute.steps.attention.treebank import _vectors, read_parts, read_sentence, read_sentences, sight
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
 MODELS = ("all-MiniLM-L6-v2", "SmolLM2-135M")
@@ -130,14 +136,56 @@ def test_minilm_has_heads_that_follow_syntax_beyond_any_fixed_offset() -> None:
         assert found[relation].beyond[layer, head]
 
 
-def test_an_untrained_model_has_none() -> None:
-    from transformers import AutoModel
+def shown(model: Embedder, folder: Path, sentences: list[Sentence]) -> Claims:
+    """The types that the experiments of the step show."""
+    work = AttentionWork(model, model.info.shape, folder, "digest")
+    reading = read_parts(work, sentences, 0, lambda fraction, message: None)
+    found = Experiments(model.info.shape, repeated_scores(work, 0), reading, [])
+    rests = np.zeros((model.info.shape.layers, model.info.shape.heads))
+    return claims_of(score_rows(found, rests), relation_rows(found, 0))
 
-    untrained = Embedder.load(EmbedderConfig(model="all-MiniLM-L6-v2"))
-    torch.manual_seed(0)
-    random = AutoModel.from_config(untrained._extract.model.config)
-    untrained._extract.model.load_state_dict(random.state_dict())
-    assert not any(one.beyond.any() for one in scores(untrained).values())
+
+def test_an_untrained_model_has_none(tmp_path: Path) -> None:
+    """So it is over all sentences: docs/treebank.md."""
+    twin = Embedder.load(EmbedderConfig(model="all-MiniLM-L6-v2"), untrained=Untrained(0, lambda *size: None))
+    assert not any(shown(twin, tmp_path, read_treebank()[::3]).values())
+
+
+def test_minilm_s_clearest_heads_get_their_types(tmp_path: Path) -> None:
+    found = shown(embedder("all-MiniLM-L6-v2"), tmp_path, read_treebank()[::3])
+    assert "modifier" in found[4, 2]
+    assert "semantic similarity" in found[2, 2]
+    assert "duplicate token" in found[3, 10]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_what_is_left_of_cosines_equals_least_squares(model: str) -> None:
+    """Two sentences: cosines by plain loops, and their residual on words and distances as indicators."""
+    loaded, sentences = embedder(model), read_treebank()[40:42]
+    causal, without_first = sight(loaded, sentences)
+    forms = [[word.form for word in sentence.words] for sentence in sentences]
+    ours = cosines([_vectors(loaded, sentence) for sentence in sentences], forms, causal, without_first)
+    table = peer(model)[0].get_input_embeddings().weight.detach().numpy()
+    rows: list[tuple[int, int, int, float]] = []
+    for number, sentence in enumerate(sentences):
+        encoding, start, means = peer(model)[1](sentence.text), 0, []
+        for word in sentence.words:
+            pieces = {encoding.char_to_token(0, start + offset) for offset in range(len(word.form))} - {None}
+            means.append(np.mean([table[encoding["input_ids"][piece]] for piece in pieces], axis=0))
+            start += len(word.form) + word.space
+        for one, other in np.ndindex(len(means), len(means)):
+            if forms[number][one].casefold() == forms[number][other].casefold():
+                continue
+            if not (causal and other >= one) and not (without_first and other == 0):
+                scale = np.linalg.norm(means[one]) * np.linalg.norm(means[other])
+                rows.append((number, one, other, float(means[one] @ means[other] / scale)))
+    marks = [{f"from {n} {one}", f"to {n} {other}", f"apart {other - one}"} for n, one, other, _ in rows]
+    names = sorted(set().union(*marks))
+    design = np.array([[float(name in mark) for name in names] for mark in marks])
+    target = np.array([row[3] for row in rows])
+    rest = target - design @ np.linalg.lstsq(design, target, rcond=None)[0]
+    mine = np.array([ours[number].rest[0, one, other] for number, one, other, _ in rows])
+    assert np.corrcoef(mine, rest)[0, 1] > 0.98
 
 
 @pytest.mark.parametrize(("model", "causal"), [(MODELS[0], False), (MODELS[1], True)])

@@ -47,6 +47,7 @@ def test_only_figures_are_made_anew_and_no_vector_label_or_map(older: Path, caps
     assert main(["all", "older", "--source", str(older / "corpus.jsonl"), "--cache", str(cache)]) == 0
     said = "".join(capsys.readouterr())
     assert said.count("Nothing to do.") == 8 - len(AGAIN), said
+    assert "Stage 4 (each head's share) is not stored: 'python -m precompute all older --stages 1 2 3 4" in said
     after = contents(cache / "older")
     kept = {path: content for path, content in before.items() if path.startswith(UNTOUCHED)}
     assert len(kept) > 10

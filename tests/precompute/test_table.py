@@ -24,7 +24,7 @@ def test_a_step_comes_after_those_that_it_needs() -> None:
 
 def test_all_runs_what_others_need_and_then_what_can_be_left_out() -> None:
     kinds = [facts.in_all for facts in STEPS.values()]
-    assert kinds == sorted(kinds, key=["always", "optional", "on request"].index)
+    assert kinds == sorted(kinds, key=["always", "optional", "on request", "last"].index)
     assert [name for name, facts in STEPS.items() if facts.in_all == "always"] == [
         "embed",
         "search",
@@ -35,7 +35,7 @@ def test_all_runs_what_others_need_and_then_what_can_be_left_out() -> None:
 
 
 def test_other_labels_make_figures_about_topics_outdated() -> None:
-    assert made_from_labels() == ("analyse", "retrieve", "layers")
+    assert made_from_labels() == ("analyse", "retrieve", "layers", "ablate")
 
 
 def test_a_file_has_one_step_that_writes_it_beside_embed() -> None:

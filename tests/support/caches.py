@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
+import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -80,6 +82,44 @@ def made_once(temporary: pytest.TempPathFactory, name: str, make: Callable[[Path
             make(making)
             making.rename(folder)
     return folder
+
+
+def share_rows(count: int) -> list[dict[str, str]]:
+    """Documents of three topics whose names they contain."""
+    from tests.support.models import WORDS  # a plugin of its own
+
+    topics, chosen = ("harbour", "violin", "glacier"), random.Random(7)
+    return [
+        {
+            "id": f"d{number}",
+            "text": f"{number} {' '.join(chosen.choices(WORDS, k=8))} {topics[number % 3]}",
+            "topic": topics[number % 3],
+        }
+        for number in range(count)
+    ]
+
+
+@pytest.fixture(scope="session")
+def share_cache(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run 'four' of all four stages with figures, maps and retrieval, and 'three', embedded only; by a tiny model.
+
+    36 documents in parts of 15, in ``corpus.jsonl``.
+    """
+
+    def make(cache: Path) -> None:
+        from precompute.cli import main
+
+        (cache / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in share_rows(36)))
+        common = ["--cache", str(cache), "--quiet"]
+        asked = ["--source", str(cache / "corpus.jsonl"), "--model", str(tiny_model), "--part-size", "15", *common]
+        assert main(["embed", "four", *asked]) == 0
+        assert main(["embed", "three", *asked, "--stages", "1", "2", "3"]) == 0
+        model = ["--model", str(tiny_model)]
+        assert main(["analyse", "four", *common, *model, "--topics", "labels"]) == 0
+        assert main(["project", "four", *common, "--iterations", "40"]) == 0
+        assert main(["retrieve", "four", *common, *model]) == 0
+
+    return made_once(tmp_path_factory, "share-cache", make)
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ import pytest
 from core.model.embedder import EmbedderConfig
 from core.runs.run import Run
 from precompute.job.progress import Report
+from precompute.job.storage import Storage
 from precompute.steps.embed import part as parts_work
 from precompute.steps.embed import step as embed
 from precompute.steps.embed.staging import write_done
@@ -84,4 +85,12 @@ def command_of(process: int) -> str:
 
 def twenty_in_parts_of_three(cache: Path, model: Path, source: Path, engine: str = "local") -> EmbedConfig:
     """A run of twenty documents in seven parts, to be made by an engine."""
-    return EmbedConfig(cache, "run", str(source), EmbedderConfig(model=str(model)), part_size=3, engine=engine)
+    return EmbedConfig(
+        cache,
+        "run",
+        str(source),
+        EmbedderConfig(model=str(model)),
+        part_size=3,
+        storage=Storage(shares=True),
+        engine=engine,
+    )

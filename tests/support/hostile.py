@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -83,6 +84,7 @@ def write_hostile(cache: Path, name: str = "hostile") -> Run:
     layers.run(layers.LayersConfig(cache, name, model=PlantedLayers(_layers)))
     retrieve.run(retrieve.RetrieveConfig(cache, name, limit=12))
     _attention(run)
+    _ablation(run)
     _answers(run, labels, names)
     return run
 
@@ -105,6 +107,26 @@ def _answers(run: Run, labels: list[str], names: list[str]) -> None:
     run.write_manifest(manifest.with_step("label", step))
 
 
+def _experiments(run: Run, heads: dict[str, Any]) -> None:
+    """What experiments would have shown: every word of a stranger's treebank is hostile."""
+    from core.runs.schema import ANALYSIS
+
+    claims, scores, relations, examples = [], [], [], []
+    for layer, head in zip(heads["layer"], heads["head"], strict=True):
+        at = {"layer": layer, "head": head}
+        claims.append({**at, "nth": 1, "type": "modifier", "strength": 0.2, "because": TEXTS[3]})
+        scores.append({**dict.fromkeys(ANALYSIS["attention_scores"].names, 0.1), **at})
+        figures = dict.fromkeys(("chosen", "score", "low", "high", "offset_score", "shuffled", "p", "p_adjusted"), 0.3)
+        name = {"relation": "determiner → noun"}
+        relations.append({**at, **name, **figures, "pairs": 20, "fixed_offset": 1, "beyond": True})
+        words = [text[:200] for text in TEXTS]
+        arrows = {"starts": [0, 1, 99, -5], "right": [1, 0, 0, 0], "attended": [1, 2, 0, 10**6]}
+        examples.append({**at, **name, **arrows, "type": "modifier", "example": 1, "words": words})
+    made = {"attention_claims": claims, "attention_scores": scores, "relations": relations}
+    for table, rows in {**made, "relation_examples": examples}.items():
+        write_table(run.analysis_path(table), pa.Table.from_pylist(rows, schema=ANALYSIS[table]), "attention")
+
+
 def _attention(run: Run) -> None:
     """What heads look at, of noise: the run's model is none that could be asked."""
     from core.analysis.attention_measures import measured
@@ -120,5 +142,13 @@ def _attention(run: Run) -> None:
     rows["because"], rows["types"] = [TEXTS[0]] * len(rows["head"]), [[TEXTS[1], TEXTS[2]]] * len(rows["head"])
     for name, made in (("attention", rows), ("attention_patterns", pattern_rows(collected))):
         write_table(run.analysis_path(name), as_table(made, ANALYSIS[name]), "attention")
-    step = Step("attention", "done", "2026-01-01", "2026-01-01", counts={"documents": 4, "tokens": 48})
+    _experiments(run, rows)
+    step = Step("attention", "done", "2026-01-01", "2026-01-01", counts={"documents": 4, "tokens": 48, "sentences": 9})
     run.write_manifest(run.manifest().with_step("attention", step))
+
+
+def _ablation(run: Run) -> None:
+    """What switching heads off does, planted; nearest topics are hostile names."""
+    from tests.support.planted_ablation import planted_ablation
+
+    planted_ablation(run, loses=(1, 1), gains=(1, 2))

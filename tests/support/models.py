@@ -32,6 +32,31 @@ def huge_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _save_model(tmp_path_factory.mktemp("models") / "huge", seed=0, layers=1, overflow=True)
 
 
+@pytest.fixture(scope="session")
+def tiny_llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Llama of 2 layers, 4 heads on 2 key/value heads and hidden size 32 with random weights, and its tokenizer."""
+    import torch
+    from transformers import LlamaConfig, LlamaModel
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    folder = tmp_path_factory.mktemp("models") / "llama"
+    vocabulary = _save_tokenizer(folder)
+    torch.manual_seed(2)
+    config = LlamaConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=8,
+        intermediate_size=64,
+        max_position_embeddings=MAX_TOKENS,
+    )
+    LlamaModel(config).save_pretrained(folder)
+    return folder
+
+
 @pytest.fixture(scope="module")
 def one_thread() -> Iterator[None]:
     """Models this small lose a hundredfold to threads that wait for each other on a busy machine."""

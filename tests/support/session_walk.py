@@ -101,6 +101,7 @@ async def depth(walker: Walker) -> None:
     """What a run has of them, or how it would be made."""
     await walker.turn("layers")
     await walker.turn("attention")
+    await walker.turn("ablation")
 
 
 async def retrieval_lab(walker: Walker) -> None:

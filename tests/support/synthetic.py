@@ -16,7 +16,7 @@ from core.model.shape import ModelShape
 from core.runs.manifest import Manifest, Step
 from core.runs.parts import write_part, write_table
 from core.runs.run import Run
-from core.runs.schema import DOCUMENTS
+from core.runs.schema import documents_schema
 from precompute.job.fingerprint import part_digest
 from precompute.job.topic_vectors import TopicModel
 
@@ -34,8 +34,14 @@ def write_run(
     stages: tuple[int, ...] = (1, 2, 3),
     dtype: str = "float16",
     texts: list[str] | None = None,
+    tokens: Sequence[int] | None = None,
+    extra: Mapping[str, tuple[str, Sequence[object]]] | None = None,
 ) -> Run:
-    """A finished run; ``vectors(stage, first, count)`` gives ``[doc, width]`` of the documents from ``first`` on."""
+    """A finished run; ``vectors(stage, first, count)`` gives ``[doc, width]`` of the documents from ``first`` on.
+
+    ``extra`` are columns of the corpus's own: their kind, a key of EXTRA_TYPES, and their values.
+    """
+    extra = extra or {}
     run, count = Run(cache, name), len(labels)
     ids, texts = [f"d{doc}" for doc in range(count)], texts or [f"Document {doc}." for doc in range(count)]
     for number, first in enumerate(range(0, count, part_size)):
@@ -49,13 +55,15 @@ def write_run(
         "title": texts,
         "text": texts,
         "url": [None] * count,
-        "tokens": [3] * count,
+        "tokens": list(tokens or [3] * count),
         "truncated": [False] * count,
         "topic": list(labels),
         "label_source": [None if label is None else "column" for label in labels],
         "label_score": [None] * count,
+        **{name: list(values) for name, (_, values) in extra.items()},
     }
-    write_table(run.documents_path, pa.table(columns, schema=DOCUMENTS), EMBEDDED)
+    kinds = {name: kind for name, (kind, _) in extra.items()}
+    write_table(run.documents_path, pa.table(columns, schema=documents_schema(kinds)), EMBEDDED)
     model = {
         "name": "planted",
         "revision": "planted",
@@ -72,7 +80,7 @@ def write_run(
     manifest = Manifest(
         model=model,
         vectors={"dtype": dtype, "stages": list(stages), "part_size": part_size},
-        corpus={"source": "planted", "fingerprint": "planted", "documents": count, "extra": {}},
+        corpus={"source": "planted", "fingerprint": "planted", "documents": count, "extra": kinds},
         versions={},
         steps={"embed": Step(EMBEDDED, "done", "2026-01-01T00:00:00+00:00", counts=counts)},
     )

@@ -1,4 +1,4 @@
-"""What the Overview draws: the three stages as HTML, and the heads' vectors of one document."""
+"""What the Overview draws: the stages as HTML, and the heads' vectors of one document."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.model.shape import ModelShape
+from core.model.stages import SHARE
 from pages.shared.figures.template import template
 from pages.shared.theme import DIVERGING, FRAME, head_colours
 
@@ -29,7 +30,7 @@ _STYLE = """
 
 
 def stages_drawing(shape: ModelShape, kept: Sequence[int]) -> str:
-    """HTML: a text goes in, and where in the model the three stages are read; those that are not ``kept`` are faint."""
+    """HTML: a text goes in, and where in the model the stages are read; those of the study not ``kept`` are faint."""
     colours = head_colours(shape.heads, shape.kv_heads, "light")
     own = "".join(f'<i style="background:{colour}"></i>' for colour in colours)
     mixed = "".join(
@@ -68,6 +69,9 @@ def stages_drawing(shape: ModelShape, kept: Sequence[int]) -> str:
             f"The model's own embedding: {slices} in the same way{lacking(3)}.",
         ),
     ]
+    if SHARE in kept:
+        adds = "What each head adds to the model's own embedding, exactly: a head again, and the whole is their sum"
+        steps.append(("", "4 · share", own, f"{adds} and a rest."))
     boxes = "".join(
         f'<div class="hs-step {kind}"><b>{title}</b>{f"<div class=hs-strip>{strip}</div>" if strip else ""}'
         f"<small>{text}</small></div>"

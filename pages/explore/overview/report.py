@@ -10,11 +10,11 @@ import streamlit as st
 from core.analysis import study
 from core.analysis.probe import BY_DOCUMENT, BY_SAMPLE
 from core.analysis.topic_match import WITHIN, by_construction
-from core.model.stages import HEADS, RANDOM, STAGES
+from core.model.stages import HEADS, RANDOM, SHARE, STAGES
 from core.runs.tables import Row, Tables
 from pages.explore.overview.figures import stages_drawing
 from pages.shared.data import RunState, preview, tables
-from pages.shared.empty_states import not_analysed, not_made, slim, some_vectors
+from pages.shared.empty_states import not_analysed, not_made, slim, some_vectors, without_shares
 from pages.shared.figures.maps import small_maps_table, stage_maps_figure
 from pages.shared.figures.random_slices import slices_alt, slices_figure, slices_rows
 from pages.shared.findings import all_findings, first_findings
@@ -69,13 +69,14 @@ def what_was_found(state: RunState) -> None:
 
 @shows_mistakes
 def what_heads_are(state: RunState) -> None:
-    """The three stages as a drawing."""
+    """The stages as a drawing."""
     assert state.manifest is not None
     shape = state.manifest.shape
-    st.subheader("Three stages", help=why("stage"))
+    st.subheader(f"{'Four' if SHARE in state.manifest.stages else 'Three'} stages", help=why("stage"))
     st.html(stages_drawing(shape, state.manifest.stages))
     slim(state.manifest, state.run.name)
     some_vectors(state.manifest, state.run.name)
+    without_shares(state.manifest, state.run.name)
     if state.projected:
         small_maps(state, "small-maps")
         st.page_link("pages/explore/head_map/page.py", label="Open the head map", icon=":material/arrow_forward:")
@@ -133,14 +134,17 @@ def _probe(found: Tables) -> None:
         ]
         if all(cells):
             name = f"{stage} {STAGES[stage].name}"
-            rows.append(
-                [name, f"{study.PROBE_ACCURACY[stage]:.3f}", *(_figure(cell, "value", "{:.3f}") for cell in cells)]
-            )
+            rows.append([name, _study(stage), *(_figure(cell, "value", "{:.3f}") for cell in cells)])
     if not rows:
         st.info("The probe needs at least ten documents and two heads.", icon=":material/info:")
         return
     _table(["stage", "study", "by sample", "by document", "random slices"], rows)
     st.caption(f"Chance: {1 / found.manifest.shape.heads:.3f}. Small: 95 % intervals.")
+
+
+def _study(stage: int) -> str:
+    """Table 1; the study has no stage 4."""
+    return f"{study.PROBE_ACCURACY[stage]:.3f}" if stage in study.PROBE_ACCURACY else "–"
 
 
 def _topic_match(found: Tables) -> None:

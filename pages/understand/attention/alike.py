@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+
 import numpy as np
 import pyarrow as pa
 import streamlit as st
 
-from core.analysis.attention_roles import Head, Meeting, meeting
+from core.analysis.attention_roles import Association, Head, association, meeting
 from core.analysis.attention_types import MIXED, TYPES, sentence
 from core.analysis.roles import RULES as ROLES
 from core.model.stages import HEADS
 from core.runs.tables import Row
 from pages.shared import show
-from pages.shared.attention import attention_patterns, attention_rows, evidence_of, types_here
+from pages.shared.attention import attention_patterns, attention_rows, evidence_of, layer_roles, types_here
 from pages.shared.controls import choose_stage
 from pages.shared.data import tables
 from pages.shared.empty_states import no_labels, not_analysed
@@ -31,7 +34,7 @@ _CLEAREST = {
     "previous token": "previous", "next token": "next", "sink": "first", "delimiter": "delimiters",
     "rare token": "rare", "local": "window", "long-range": "distance", "broad": "entropy",
 }  # fmt: skip
-"""The measure by which a type's clearest heads come first."""
+"""The measure by which a type's clearest heads come first; those that experiments show, by their strength."""
 
 
 @shows_mistakes
@@ -101,21 +104,38 @@ def roles(shown: AttentionView) -> None:
         for head, row in here.items()
         if head in profiles
     ]
+    own = int(state.manifest.model["layer"])
     met = meeting(heads)
     st.markdown(plain(met.sentence))
-    st.html(_cross(met))
+    rows, by_layer = attention_rows(state), layer_roles(state, stage)
+    every = [(*at, row["type"], by_layer[at]) for at, row in rows.items() if at in by_layer]
+    meet = [(layer, type_, role) for layer, _, type_, role in every] or [(own, one.type, one.role) for one in heads]
+    together = association(meet)
+    if together is not None:
+        st.markdown(plain(together.sentence))
+    counts = Counter((type_, role) for _, type_, role in meet)
+    st.html(_cross(counts, together))
+    where = "all layers" if every else f"layer {own}, the one that this run's vectors are of"
     st.caption(
-        f"Heads of layer {state.manifest.model['layer']}, the one that this run's vectors are of; roles at stage "
-        f"{stage}."
+        f"The table: heads of {where}; roles at stage {stage}."
+        + (" In brackets: what roles shuffled among the heads of each layer give on average." if together else "")
+        + (f" The first sentence: heads of layer {own}." if every else "")
     )
 
 
-def _cross(met: Meeting) -> str:
-    types = [name for name in TYPES if any(key[0] == name for key in met.counts)]
-    known = {key[1] for key in met.counts}
+def _cross(met: Mapping[tuple[str, str | None], int], together: Association | None) -> str:
+    types = [name for name in TYPES if any(key[0] == name for key in met)]
+    known = {key[1] for key in met}
+
+    def cell(type_: str, role: str | None) -> str:
+        count = met.get((type_, role), 0)
+        if together is None:
+            return str(count or "·")
+        return f"{count or '·'} ({together.expected[type_, role]:.1f})"
+
     columns = [role for role in (*ROLES, *sorted(str(role) for role in known - {None, *ROLES})) if role in known]
     names: list[str | None] = [*columns, *([None] if None in known else [])]
-    lines = [(safe(name), [str(met.counts.get((name, role), "") or "·") for role in names]) for name in types]
+    lines = [(safe(name), [cell(name, role) for role in names]) for name in types]
     return figure_table([safe(role or "no clear role") for role in names], -1, lines)
 
 
@@ -123,7 +143,10 @@ def _clear(row: Row, name: str) -> float:
     """The mixed ones are in no order but their layers'."""
     if name == MIXED:
         return -1000.0 * row["layer"] - row["head"]
-    return float(row[_CLEAREST[name]] or 0.0)
+    if name in _CLEAREST:
+        return float(row[_CLEAREST[name]] or 0.0)
+    strength = dict(zip(row["types"] or [], row["strength"], strict=False))
+    return float(strength.get(name) or 0.0)
 
 
 def _go(layer: int, head: int) -> None:

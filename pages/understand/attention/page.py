@@ -5,8 +5,8 @@ import streamlit as st
 from pages.shared.controls import choose_run
 from pages.shared.empty_states import ready
 from pages.understand.attention.alike import roles, same_type
-from pages.understand.attention.head import average, verdict
-from pages.understand.attention.sections import AttentionView, chosen_head, overview
+from pages.understand.attention.experiments import examples, families, ranking
+from pages.understand.attention.sections import AttentionView, average, chosen_head, overview, verdict
 from pages.understand.attention.text import in_a_text
 
 state = choose_run()
@@ -14,7 +14,8 @@ state = choose_run()
 st.title("Attention")
 st.markdown(
     "Before a head says anything, it looks around. **What does each head of each layer look at**: the token before, "
-    "the first one, punctuation, everything alike? Rules that are written down decide its type."
+    "the first one, punctuation, a verb's subject, a token that was there before? Rules that are written down decide "
+    "its type."
 )
 
 if ready(state, "attention"):
@@ -26,6 +27,9 @@ if ready(state, "attention"):
         verdict(shown)
     with right:
         average(shown)
+    examples(shown)
     in_a_text(shown)
+    ranking(shown)
+    families(shown)
     same_type(shown)
     roles(shown)

@@ -1,26 +1,45 @@
-"""The Attention page's way in: the layer and the head, and the grid of all of them by type."""
+"""The Attention page's upper part: the grid of all heads by type, and one head's type, figures and average pattern."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import streamlit as st
 
-from core.analysis.attention_types import TYPES
+from core.analysis.attention_measures import OFFSETS
+from core.analysis.attention_types import TYPES, sentence
 from core.model.shape import ModelShape
+from core.runs.steps import command
 from core.runs.tables import Row
 from pages.shared import show
-from pages.shared.attention import LETTERS, attention_rows, evidence_of
+from pages.shared.attention import LETTERS, attention_patterns, attention_rows, evidence_of, experiments
 from pages.shared.components.layer_grid import Cell, ColourKey, GridCell, LayerGrid, layer_grid
 from pages.shared.controls import choose_head
 from pages.shared.data import RunState
+from pages.shared.figures.table import figure_table, interval, number
 from pages.shared.glossary import why
 from pages.shared.notices import shows_mistakes
-from pages.shared.text import plain
+from pages.shared.text import plain, safe
 from pages.shared.theme import ATTENTION_TYPES
 from pages.shared.url import decide, linked
+from pages.understand.attention.figures import NEAR, Pattern, pattern_figure
+
+WORDS = {
+    "previous": "Token before",
+    "same": "Itself",
+    "next": "Token after",
+    "first": "First token",
+    "delimiters": "Delimiters",
+    "rare": "Rare tokens",
+    "window": "Within 8 tokens",
+    "distance": "Mean distance, tokens",
+    "entropy": "Entropy",
+}
+"""The measures as people read them, in the order of the table."""
 
 
 @dataclass(frozen=True)
@@ -74,16 +93,26 @@ def overview(shown: AttentionView) -> None:
     step = manifest.steps["attention"]
     said = ", ".join(f"{counts[name]} {name}" for name in TYPES if counts[name])
     st.markdown(plain(f"{len(rows):,} heads: {said}."))
+    if experiments(shown.state) is None:
+        st.info(
+            "An older version measured this run: induction, relations between words and similar words are missing. Run "
+            f"`{command('attention', shown.state.run.name, '--again')}` to add them.",
+            icon=":material/info:",
+        )
     grid = type_grid(rows, shown.shape, show.theme())
     layer_grid(grid, "attention grid", GridCell(shown.layer - 1, shown.head - 1), _pick)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(
             plain(
-                f"From {step.counts.get('documents', 0):,} documents, {step.counts.get('tokens', 0):,} tokens. Click a "
-                "head to look at it."
+                f"From {step.counts.get('documents', 0):,} documents, {step.counts.get('tokens', 0):,} tokens"
+                f"{_sentences(step.counts)}. Click a head to look at it."
             )
         )
         show.downloads("attention types", lambda: pa.Table.from_pylist(list(rows.values())))
+
+
+def _sentences(counts: Mapping[str, int]) -> str:
+    return f", and {counts['sentences']:,} sentences with gold relations" if counts.get("sentences") else ""
 
 
 def type_grid(rows: dict[tuple[int, int], Row], shape: ModelShape, theme: str) -> LayerGrid:
@@ -111,3 +140,59 @@ def type_grid(rows: dict[tuple[int, int], Row], shape: ModelShape, theme: str) -
 def _pick(place: GridCell) -> None:
     decide("layer", place.row + 1)
     decide("head", place.column + 1)
+
+
+@shows_mistakes
+def verdict(shown: AttentionView) -> None:
+    """The type, the rule in words, and the numbers that decided."""
+    row = shown.row
+    with st.container(border=True):
+        st.subheader(f"{shown.name}: {plain(row['type'])}", help=why("attention type"), anchor=False)
+        st.markdown(plain(sentence(row["type"])))
+        said = evidence_of(row, row["type"]).removeprefix("no rule holds: ")
+        st.markdown(f"**Evidence** – {plain(said)}")
+        for other in (row["types"] or [])[1:]:
+            st.markdown(f"**Also {plain(other)}** – {plain(evidence_of(row, other))}")
+    st.html(figure_table(["share", "shuffled"], 0, [(safe(WORDS[name]), _cells(row, name)) for name in WORDS]))
+    st.caption(
+        "Means over all tokens that have a choice, with 95 % intervals over documents, beside what shuffled positions "
+        "give.",
+        help=why("shuffled", "interval", "entropy", "sink", "delimiters", "rare tokens"),
+    )
+
+
+def _cells(row: Row, name: str) -> list[str]:
+    value, shuffled = row[name], row[f"{name}_shuffled"]
+    if value is None:
+        return ["not possible", "–"]
+    if name == "distance":
+        ends = f"{row['distance_low']:.0f} to {row['distance_high']:.0f}"
+        return [f"{value:.0f}<small>{safe(ends)}</small>", f"{shuffled:.0f}"]
+    if name == "entropy":
+        return [f"{safe(number(value))}<small>{safe(interval(row, name))}</small>", "the same"]
+    ends = f"{row[f'{name}_low']:.1%} to {row[f'{name}_high']:.1%}"
+    return [f"{value:.1%}<small>{safe(ends)}</small>", f"{shuffled:.1%}"]
+
+
+@shows_mistakes
+def average(shown: AttentionView) -> None:
+    """How far away it looks, on average."""
+    st.subheader("Its average pattern", help=why("attention", "sink", "shuffled"), anchor=False)
+    patterns, row = attention_patterns(shown.state), shown.row
+    share, shuffled = patterns.share[shown.layer - 1, shown.head - 1], patterns.shuffled[shown.layer - 1]
+    if not np.isfinite(share).all():
+        st.info(
+            "No document of the sample has two tokens, so that there is nothing to look at.", icon=":material/info:"
+        )
+        return
+    found, causal = Pattern.of(share), row["next"] is None
+    show.figure(
+        pattern_figure(found, Pattern.of(shuffled), causal, show.theme()),
+        f"pattern of layer {shown.layer} head {shown.head}",
+        pa.table({"offset": OFFSETS, "share": share, "shuffled": shuffled}),
+        "On top all of its attention: red on the text's first token, grey 32 or more tokens away, blue nearer. Below "
+        "it the near part by distance." + (" A causal model never looks ahead." if causal else ""),
+        alt=f"{shown.name} looks {found.first:.0%} at the first token, {found.before:.0%} far before, "
+        f"{found.near.sum():.0%} near by, most at distance {int(NEAR[int(np.argmax(found.near))])}, and "
+        f"{found.after:.0%} far after.",
+    )

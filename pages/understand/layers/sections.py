@@ -48,7 +48,7 @@ def choose_view(sweep: LayerSweep) -> LayerView:
     shape = sweep.manifest.shape
     left, right = st.columns(2, gap="medium", vertical_alignment="top")
     with left:
-        stage = choose_stage(sweep.manifest)
+        stage = choose_stage(sweep.manifest, sweep.manifest.study_stages)
         if stage == 3:
             st.caption(_INNER)
     with right:

@@ -44,8 +44,8 @@ def probe_figure(tables: Tables, theme: str) -> go.Figure:
     figure.add_trace(
         go.Scatter(
             name="the study, by sample",
-            x=[stage + 0.26 for stage in stages],
-            y=[study.PROBE_ACCURACY[stage] for stage in stages],
+            x=[stage + 0.26 for stage in tables.manifest.study_stages],
+            y=[study.PROBE_ACCURACY[stage] for stage in tables.manifest.study_stages],
             mode="markers",
             marker={"size": 10, "symbol": "diamond-open", "color": QUIET[theme], "line": {"width": 2}},
             hovertemplate="the study (32 heads)<br>%{y:.3f}<extra></extra>",

@@ -10,7 +10,7 @@ state = choose_run()
 
 st.title("Stages")
 st.markdown(
-    "Each head is read three times on its way through the model. **At which stage do heads differ from each other**, "
+    "Each head is read several times on its way through the model. **At which stage do heads differ from each other**, "
     "and would any slice of the same numbers show as much?"
 )
 

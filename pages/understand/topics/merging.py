@@ -13,6 +13,7 @@ from core.analysis.report import TopicMerges, topic_merges
 from core.analysis.topics import merged_into
 from core.runs.results import read_topics
 from core.runs.run import Run
+from core.runs.shares import full_topics
 from pages.shared.data import RunState, topic_cosines, topics
 from pages.shared.notices import shows_mistakes
 from pages.shared.run_version import FIGURES, one_version
@@ -133,8 +134,7 @@ def _group_cards(groups: Sequence[Sequence[str]], both: set[frozenset[str]]) -> 
 def _thresholds(run: Run, version: str, stage: int) -> dict[int, float]:
     """By the number of groups, fewest first, the threshold that leaves as many; ties leave some numbers out."""
 
-    vectors = read_topics(run, original=True).vectors[stage]
-    cosine = topic_similarity(vectors)
+    cosine = topic_similarity(full_topics(run, read_topics(run, original=True), stage))
     found: dict[int, float] = {}
     for asked in range(1, len(cosine) + 1):
         merges = suggest_merges(cosine, groups=asked)
@@ -145,4 +145,4 @@ def _thresholds(run: Run, version: str, stage: int) -> dict[int, float]:
 @st.cache_resource(max_entries=64, show_spinner=False)
 @one_version(*FIGURES)
 def _merges(run: Run, version: str, stage: int, threshold: float) -> TopicMerges:
-    return topic_merges(read_topics(run, original=True).vectors[stage], stage, threshold)
+    return topic_merges(full_topics(run, read_topics(run, original=True), stage), stage, threshold)

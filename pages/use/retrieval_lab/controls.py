@@ -28,21 +28,10 @@ from pages.shared.show import theme
 from pages.shared.text import plain, shortened
 from pages.shared.theme import head_colours
 from pages.shared.url import choice_to_url, decide, linked, words_from_url
-from pages.use.retrieval_lab.data import rows
+from pages.use.retrieval_lab.data import LabQuestion, rows
 
 _MOST_TYPED = 2_000
 _WAYS = "  \n".join(f"**{name}** – {way.sentence}" for name, way in WAYS.items())
-
-
-@dataclass(frozen=True)
-class LabQuestion:
-    """A query as the heads see it at every stage, and what it should find."""
-
-    text: str
-    vectors: dict[int, np.ndarray]
-    relevant: frozenset[int] = frozenset()
-    own: int = -1
-    """The document that it is itself; -1 where it is none."""
 
 
 def question_control(state: RunState, stage: int, found: QuerySet | None) -> LabQuestion | None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import streamlit as st
 
 from core.errors import Mistake
+from core.model.stages import SHARE
 from core.retrieval.head_index import HeadIndex
 from core.retrieval.judge import Asked, Judge
 from core.retrieval.tasks import (
@@ -23,17 +24,30 @@ from core.retrieval.tasks import (
     same_topic_queries,
     topic_match_queries,
 )
+from core.retrieval.turned import ShareRows
 from core.retrieval.ways import Seen
 from core.runs.labels import label_codes, own_codes
 from core.runs.results import QuerySet, read_analysis, read_query_set, read_topics
 from core.runs.run import Run
 from core.runs.tables import Row
 from pages.shared.corpus import vote_weights
-from pages.shared.data import RunState, head_index, vector_docs
+from pages.shared.data import RunState, document_vectors, head_index, vector_docs
 from pages.shared.run_version import RETRIEVAL, one_version
 
+OUTPUT = 3
 _MOST_NUMBERS = 2**24
 """Cosines that a judge holds in the app, 64 MB: with more documents and heads it judges by fewer queries."""
+
+
+@dataclass(frozen=True)
+class LabQuestion:
+    """A query as the heads see it at every stage, and what it should find."""
+
+    text: str
+    vectors: dict[int, np.ndarray]
+    relevant: frozenset[int] = frozenset()
+    own: int = -1
+    """The document that it is itself; -1 where it is none."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +58,10 @@ class Bench:
     aspects: np.ndarray
     of: int
     """Queries that there are; ``asked`` has as many of them as can be judged at once."""
+    queries: np.ndarray
+    """``[query, head, dim]``: of those in ``asked``."""
+    index: HeadIndex
+    """What they search."""
 
 
 def query_set(state: RunState) -> QuerySet | None:
@@ -78,6 +96,34 @@ def seen(state: RunState, stage: int, query: np.ndarray, own: int = -1) -> Seen:
 def bench(state: RunState, stage: int, task: str) -> Bench:
     index, docs = head_index(state, stage), vector_docs(state)
     return _bench(state.run, state.retrieval_version, stage, task, index, docs)
+
+
+def share_rows(shares: np.ndarray, outputs: np.ndarray | None) -> ShareRows:
+    """From ``[doc, head, dim]`` of stage 4 and of stage 3, which a run need not store."""
+    return ShareRows(shares, None if outputs is None else outputs.reshape(len(outputs), -1))
+
+
+def corpus_rows(state: RunState) -> ShareRows:
+    """The documents that have vectors."""
+    return share_rows(head_index(state, SHARE).vectors, _outputs(state))
+
+
+def question_rows(state: RunState, question: LabQuestion) -> ShareRows:
+    vectors = dict(question.vectors)
+    if question.own >= 0 and has_rest(state):
+        vectors[OUTPUT] = document_vectors(state, OUTPUT, question.own)
+    output = vectors[OUTPUT][None] if has_rest(state) else None
+    return share_rows(vectors[SHARE][None], output)
+
+
+def has_rest(state: RunState) -> bool:
+    """Whether the run stores the model's own embedding, of which the rest is a part."""
+    assert state.manifest is not None
+    return OUTPUT in state.manifest.stages
+
+
+def _outputs(state: RunState) -> np.ndarray | None:
+    return head_index(state, OUTPUT).vectors if has_rest(state) else None
 
 
 def judge(state: RunState, stage: int, task: str, way: str) -> Judge:
@@ -128,13 +174,14 @@ def _bench(run: Run, version: str, stage: int, task: str, _index: HeadIndex, _do
             raise _no_queries(run, task)
         docs = topic_match_queries(labels, limit)
         posed = pose_topic_match(docs, _of(index, docs), labels)
-        index, found = HeadIndex.of([topics.vectors[stage]], manifest.shape.heads), np.arange(len(topics.names))
+        index = HeadIndex.of([topics.vectors[stage]], manifest.shape.heads, space=_index.space)
+        found = np.arange(len(topics.names))
     if not len(posed.own):
         raise _no_queries(run, task)
     fitting = queries_that_fit(len(posed.own), index.docs, manifest.shape.heads, _MOST_NUMBERS)
     chosen = np.sort(np.random.default_rng(0).permutation(len(posed.own))[:fitting])
     some = posed.some(chosen)
-    return Bench(ask(index, some, found), some.aspects, len(posed.own))
+    return Bench(ask(index, some, found), some.aspects, len(posed.own), some.vectors, index)
 
 
 def _no_queries(run: Run, task: str) -> Mistake:

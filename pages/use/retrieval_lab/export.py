@@ -9,7 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import streamlit as st
 
+from core.model.share_space import ShareSpace
+from core.model.stages import SHARE
 from core.retrieval.apply import WAYS, Kept, prune
+from core.retrieval.turned import TurnedHeads
 from core.runs.schema import heads_schema
 from pages.shared.data import RunState
 from pages.shared.notices import shows_mistakes
@@ -29,7 +32,7 @@ best = np.argsort(-(docs @ query[0]), kind="stable")[:10]
 def take_away_section(shown: LabView) -> None:
     st.subheader("Take it away", anchor=False)
     way = shown.ways[0]
-    if way not in WAYS:
+    if way not in WAYS or way == "embedding":
         way = "weighted" if way in ("mean", "weighted") else "full"
     kept = kept_heads(shown.state, shown.stage, shown.weights, way)
     st.markdown(
@@ -62,11 +65,59 @@ def take_away_section(shown: LabView) -> None:
     st.code(_SNIPPET.strip(), language="python")
 
 
-def kept_heads(state: RunState, stage: int, weights: np.ndarray, way: str) -> Kept:
+_TURN_SNIPPET = """
+import numpy as np
+from apply import read_kept, turn           # core/retrieval/apply.py: one file, NumPy only
+
+kept, directions = read_kept("heads.json"), np.load("directions.npy")
+docs = turn(doc_shares, kept, directions, doc_embeddings)     # stages 4 and 3 of the same model
+query = turn(query_shares, kept, directions, query_embedding)
+best = np.argsort(-(docs @ query[0]), kind="stable")[:10]
+"""
+
+
+def take_turned_away(state: RunState, turned: TurnedHeads) -> None:
+    """At stage 4: weights, whether the rest counts, and the directions that shares are added up in."""
+    kept = kept_heads(state, SHARE, turned.weights, "embedding", turned.rest)
+    with st.expander("Take these weights away", icon=":material/download:"):
+        st.markdown(
+            "With `core/retrieval/apply.py`, which needs nothing but NumPy, shares of the same model that were made "
+            "elsewhere are turned as they are here."
+        )
+        with st.container(horizontal=True, gap="small"):
+            st.download_button(
+                "Heads and weights (JSON)",
+                kept.to_json(),
+                "heads.json",
+                "application/json",
+                key="turned.json",
+                on_click="ignore",
+                icon=":material/download:",
+            )
+            st.download_button(
+                "Directions (NumPy)",
+                lambda: directions_file(turned.space),
+                "directions.npy",
+                "application/octet-stream",
+                key="directions.npy",
+                on_click="ignore",
+                icon=":material/download:",
+            )
+        st.code(_TURN_SNIPPET.strip(), language="python")
+
+
+def directions_file(space: ShareSpace) -> bytes:
+    """``[head, hidden, dim]`` in float32, as ``numpy.load`` reads it."""
+    stream = io.BytesIO()
+    np.save(stream, space.directions.astype(np.float32), allow_pickle=False)
+    return stream.getvalue()
+
+
+def kept_heads(state: RunState, stage: int, weights: np.ndarray, way: str, rest: bool = True) -> Kept:
     """What the file says."""
     assert state.manifest is not None
     chosen = {int(head) + 1: float(weights[head]) for head in np.flatnonzero(weights > 0)}
-    return Kept(state.manifest.model["name"], stage, state.manifest.shape.heads, chosen, way)
+    return Kept(state.manifest.model["name"], stage, state.manifest.shape.heads, chosen, way, rest)
 
 
 def pruned_parquet(state: RunState, stage: int, kept: Kept) -> bytes:

@@ -2,11 +2,13 @@
 
 import streamlit as st
 
+from core.model.stages import SHARE
 from pages.shared.controls import choose_run, choose_stage
 from pages.shared.corpus import vote_weights
 from pages.shared.data import RunState, row_of
 from pages.shared.empty_states import not_made, ready
 from pages.shared.notices import shows_mistakes
+from pages.use.retrieval_lab.aspects import switch_section
 from pages.use.retrieval_lab.controls import LabView, heads_control, question_control, task_control, ways_control
 from pages.use.retrieval_lab.data import query_set, seen, tasks
 from pages.use.retrieval_lab.export import take_away_section
@@ -14,6 +16,7 @@ from pages.use.retrieval_lab.sections import (
     metrics_section,
     pruning_section,
     results_section,
+    turned_section,
     ways_section,
     weights_section,
 )
@@ -29,6 +32,7 @@ def lab(state: RunState) -> None:
     with right:
         task = task_control(names) if names else None
     question = question_control(state, stage, query_set(state))
+    switch_section(state, stage)
     ways = ways_control(stage)
     weights = heads_control(state, stage, task)
     if question is None:
@@ -37,6 +41,8 @@ def lab(state: RunState) -> None:
         st.info("Every head is switched off. Switch at least one on.", icon=":material/toggle_off:")
         return
     shown = LabView(state, stage, task, question, ways, weights, vote_weights(state, stage))
+    if stage == SHARE:
+        turned_section(shown)
     results_section(shown, seen(state, stage, question.vectors[stage], row_of(state, question.own)))
     if task is None:
         not_made(state, "retrieve")
@@ -45,7 +51,8 @@ def lab(state: RunState) -> None:
         pruning_section(shown)
         ways_section(shown)
         weights_section(shown)
-    take_away_section(shown)
+    if stage != SHARE:
+        take_away_section(shown)
 
 
 state = choose_run()

@@ -14,13 +14,14 @@ from core.analysis.cautions import Caution
 from core.analysis.document_profile import Reliability
 from core.retrieval.cautions import all_cautions, retrieval_cautions
 from core.retrieval.findings import pruned_sentence, weights_sentence
-from core.retrieval.metrics import METRICS
+from core.retrieval.metrics import METRICS, Relevance, measured
 from core.retrieval.tasks import TASKS, TOPIC_MATCH
+from core.retrieval.turned import TurnedHeads, TurnedRanking
 from core.retrieval.ways import DEPTH, WAYS, Heads, Ranking, Seen, rank
 from core.runs.parquet import RowLookup
 from core.runs.tables import Row
 from pages.shared.cards import Card, cards
-from pages.shared.data import documents, row_of, tables, vector_docs
+from pages.shared.data import documents, head_index, row_of, tables, vector_docs
 from pages.shared.embedding import WhyText
 from pages.shared.figures.table import cell, figure_table, number
 from pages.shared.glossary import why
@@ -31,7 +32,17 @@ from pages.shared.text import drawn, plain, safe, shortened
 from pages.shared.url import linked
 from pages.shared.why_similar import choose_why, corpus_text, why_similar
 from pages.use.retrieval_lab.controls import LabView, question_text
-from pages.use.retrieval_lab.data import bench, judge, rows
+from pages.use.retrieval_lab.data import (
+    OUTPUT,
+    bench,
+    corpus_rows,
+    has_rest,
+    judge,
+    question_rows,
+    rows,
+    share_rows,
+)
+from pages.use.retrieval_lab.export import take_turned_away
 from pages.use.retrieval_lab.figures import aspects_figure, curve_figure, importance_figure, votes_figure, ways_figure
 
 SHOWN = 10
@@ -326,3 +337,93 @@ _KINDS = {"uniform": "uniform", "mrag": "MRAG's head scores", "learned": "learne
 
 def _gained(row: Row) -> str:
     return "–" if row["kind"] == "uniform" else cell(row, "gained")
+
+
+REST = "rest"
+
+
+@shows_mistakes
+def turned_section(shown: LabView) -> None:
+    """At stage 4: the model's own embedding with heads turned up and down, what it finds and how good that is."""
+    st.subheader("The model's own embedding, heads turned up and down", anchor=False)
+    rest = has_rest(shown.state) and bool(
+        linked(
+            lambda label, _, **looks: int(st.toggle(label, **looks)),
+            "Keep the rest",
+            REST,
+            (0, 1),
+            1,
+            help="What the embedding has beside the shares of this layer's heads: earlier layers, feed-forward blocks "
+            "and biases. With it and all weights 1, this is the model's embedding.",
+        )
+    )
+    st.caption(
+        f"{'rest + ' if rest else ''}Σ weight × share, ranked by cosine. Query and documents are turned alike."
+        + ("" if has_rest(shown.state) else " The rest is left out, since this run does not store stage 3.")
+    )
+    index, question = head_index(shown.state, shown.stage), shown.question
+    assert index.space is not None
+    turned = TurnedHeads(index.space, shown.weights, rest)
+    asked, corpus = question_rows(shown.state, question), corpus_rows(shown.state)
+    found = turned.rank(asked, corpus, SHOWN, row_of(shown.state, question.own))
+    docs = vector_docs(shown.state)[found.docs]
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _cards(documents(shown.state), Ranking(docs, found.scores, found.by_head), question.relevant, shown.weights)
+    with right:
+        _turned_parts(shown, replace(found, docs=docs))
+        if shown.task is not None:
+            _turned_metrics(shown, turned)
+    take_turned_away(shown.state, turned)
+
+
+def _turned_parts(shown: LabView, found: TurnedRanking) -> None:
+    titles = documents(shown.state).rows(found.docs, ["title"])["title"].to_pylist()
+    heads = found.by_head.shape[1]
+    table = pa.table(
+        {
+            "place": np.arange(1, len(found.docs) + 1),
+            "doc": found.docs + 1,
+            "cosine": found.scores,
+            "rest": found.rest,
+            **{f"head {head + 1}": found.by_head[:, head] for head in range(heads)},
+        }
+    )
+    figure(
+        votes_figure(found.by_head, [drawn(shortened(title, 60)) for title in titles], theme(), shown.reliability),
+        "turned",
+        table,
+        caption="What each head adds to each document's cosine; with what the rest adds (in the data), the parts add "
+        "up to it.",
+        alt=f"Documents by heads: what each head adds to the cosine of each of the first {len(titles)} documents.",
+    )
+
+
+def _turned_metrics(shown: LabView, turned: TurnedHeads) -> None:
+    """These weights against the same sum with all weights 1, paired by query."""
+    assert shown.task is not None
+    own = bench(shown.state, shown.stage, shown.task)
+    other = bench(shown.state, OUTPUT, shown.task) if has_rest(shown.state) else None
+    queries = share_rows(own.queries, None if other is None else other.queries)
+    searched = share_rows(own.index.vectors, None if other is None else other.index.vectors)
+    answers = Relevance.of(own.asked.relevant, own.asked.topics)
+    places = TASKS[shown.task].places
+
+    def reached(heads: TurnedHeads) -> np.ndarray:
+        return measured(heads.ranked(queries, searched, own.asked.own, places), answers)[:, :, -1]
+
+    these, usual = reached(turned), reached(replace(turned, weights=np.ones_like(turned.weights)))
+    whole = "the model's own" if turned.rest else "all weights 1"
+    columns = {"these weights": _means(these), whole: _means(usual), "difference": _means(these - usual)}
+    lines = [
+        (
+            f'<span title="{safe(sentence)}">{safe(metric)}</span>',
+            [_metric_cell(values, at) for values in columns.values()],
+        )
+        for at, (metric, sentence) in enumerate(METRICS.items())
+    ]
+    st.html(figure_table([safe(name) for name in columns], -1, lines))
+    st.caption(
+        f"By {len(own.aspects)} queries ({TASKS[shown.task].title}), among the first {places}; 95 % intervals, "
+        "differences paired by query. Weights that were chosen by these same queries look better here than they are."
+    )

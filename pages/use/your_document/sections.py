@@ -393,7 +393,7 @@ def compare_section(shown: DocumentView, chosen: Chosen) -> None:
 
 def _side_by_side(shown: DocumentView, other: np.ndarray, name: str) -> None:
     usual = pairs(shown.state, shown.stage)
-    cosines = pair_cosines(shown.vectors(shown.stage), other)
+    cosines = pair_cosines(shown.vectors(shown.stage), other, head_index(shown.state, shown.stage).space)
     if usual is None:
         st.caption("Too few documents for a baseline.")
         return

@@ -20,6 +20,7 @@ from core.analysis.null import (
 from core.analysis.redundancy import Moments, group_comparison
 from core.analysis.separability import over_splits, separability
 from core.analysis.stratify import stratified
+from core.model.share_space import ShareSpace
 from core.model.stages import HEADS, RANDOM, permutation
 from precompute.job.step import Rows, add
 
@@ -54,9 +55,9 @@ def compare(
     summary: Rows = {}
     verdicts: dict[str, list[dict[str, str]]] = {}
     heads, labels = inputs.shape.heads, inputs.labels[inputs.compared]
-    if (sample := _sample(inputs, vectors, labels, inputs.topic_vectors, mean)) is not None:
+    if (sample := _sample(inputs, vectors, labels, inputs.topic_vectors, mean, inputs.space)) is not None:
         found = compare_with_slices(sample, seed=inputs.seed, progress=progress)
-        random = sample.measure(permutation(vectors.shape[1], RANDOM))
+        random = sample.measure(permutation(sample.width, RANDOM))
         verdicts = {
             HEADS: by_head({measure: one.verdicts for measure, one in found.items()}),
             RANDOM: by_head({measure: one.verdicts_of(random.value(measure)) for measure, one in found.items()}),
@@ -64,7 +65,7 @@ def compare(
         for measure, compared in found.items():
             _add_heads(null, inputs.stage, measure, compared)
             add(summary, stage=inputs.stage, **summary_columns(measure, compared, len(sample.labels)))
-    parted = separability(vectors, heads, inputs.seed)
+    parted = separability(vectors, heads, inputs.seed, space=inputs.space)
     if parted is not None:
         compared = comparison(parted.recall, parted.null, parted.difference)
         _add_heads(null, inputs.stage, PROBE, compared)
@@ -74,7 +75,12 @@ def compare(
 
 
 def _sample(
-    inputs: StageInputs, vectors: np.ndarray, labels: np.ndarray, topics: np.ndarray, mean: np.ndarray
+    inputs: StageInputs,
+    vectors: np.ndarray,
+    labels: np.ndarray,
+    topics: np.ndarray,
+    mean: np.ndarray,
+    space: ShareSpace | None,
 ) -> LabelledSample | None:
     """The labelled documents; None where there are too few, or a single topic."""
     known = labels >= 0
@@ -85,6 +91,7 @@ def _sample(
         mean.astype(np.float32),
         inputs.centre,
         inputs.shape.heads,
+        space,
     )
     return sample if sample.comparable else None
 
@@ -97,13 +104,14 @@ def _untrained(inputs: StageInputs, vectors: np.ndarray) -> Rows:
         return rows
     untrained, topics = twin.documents[inputs.stage], twin.topics[inputs.stage]
     count, mean = len(untrained), untrained.mean(axis=0)
-    sample = _sample(inputs, untrained, inputs.labels[inputs.compared[:count]], topics, mean)
+    space = twin.space if inputs.space is not None else None
+    sample = _sample(inputs, untrained, inputs.labels[inputs.compared[:count]], topics, mean, space)
     if sample is not None:
         for measure, found in compare_with_slices(sample, UNTRAINED_SLICINGS, inputs.seed).items():
             _add_untrained(rows, inputs.stage, measure, count, found.values, found.adjusted, found.spread_p)
     ours, theirs = (
-        separability(vectors[:count], inputs.shape.heads, inputs.seed),
-        separability(untrained, inputs.shape.heads, inputs.seed),
+        separability(vectors[:count], inputs.shape.heads, inputs.seed, space=inputs.space),
+        separability(untrained, inputs.shape.heads, inputs.seed, space=space),
     )
     if ours is not None and theirs is not None:
         adjusted = comparison(theirs.recall, theirs.null).adjusted

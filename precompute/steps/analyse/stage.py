@@ -13,9 +13,10 @@ from core.analysis.auc import Histograms
 from core.analysis.examples import Examples
 from core.analysis.probe import SPLITS, Samples, probe
 from core.analysis.redundancy import Moments
-from core.analysis.similarity import head_norms, pooled, refuse_not_finite, similarity
+from core.analysis.similarity import full_vectors, head_norms, pooled, refuse_not_finite, similarity
 from core.analysis.topic_match import Mismatches, mismatches, nearest_is_own, ranks
 from core.model.shape import ModelShape
+from core.model.share_space import ShareSpace
 from core.model.stages import HEADS, SLICINGS, cut
 from core.runs.files import replacing
 from core.runs.labels import own
@@ -48,6 +49,8 @@ class StageInputs:
     untrained: UntrainedTwin | None
     seed: int
     digest: str
+    space: ShareSpace | None = None
+    """Of stage 4."""
 
 
 @dataclass(frozen=True)
@@ -207,7 +210,9 @@ def _collect(
     centre, examples = mean.astype(np.float32), corpus.examples(heads)
     place = np.argsort(inputs.compared, kind="stable")
     shift = mean.astype(np.float32) if inputs.centre else np.float32(0)
-    topic_slices = {slicing: cut(inputs.topic_vectors - shift, heads, slicing) for slicing in SLICINGS}
+    names, space = inputs.topic_vectors - shift, inputs.space
+    topic_slices = {slicing: cut(names, heads, slicing, space) for slicing in SLICINGS}
+    full_topics = full_vectors(names.reshape(topics, heads, dim), space)
     schema = similarity_schema(1 + heads, topics)
     path = run.similarity_path(inputs.stage)
     with (
@@ -226,12 +231,23 @@ def _collect(
             sums.moments.add(rows, first)
             here = slice(*np.searchsorted(inputs.compared[place], [first, first + len(rows)]))
             sums.compared[place[here]] = rows[inputs.compared[place[here]] - first]
-            sums.example_hits.append(_example_hits((rows - centre).reshape(len(rows), heads, -1), labels, examples))
-            norms = head_norms(rows.reshape(len(rows), heads, dim))
+            centred = (rows - centre).reshape(len(rows), heads, dim)
+            sums.example_hits.append(_example_hits(centred, labels, examples, space))
+            norms = head_norms(rows.reshape(len(rows), heads, dim), space)
+            full = full_vectors((rows - shift).reshape(len(rows), heads, dim), space), full_topics
             sums.activation[:] += norms.sum(axis=0), (norms**2).sum(axis=0)
             for slicing in SLICINGS:
                 values = _slice(
-                    sums.slices[slicing], rows, slicing, labels, topic_slices[slicing], shift, first, samples
+                    sums.slices[slicing],
+                    rows,
+                    slicing,
+                    labels,
+                    topic_slices[slicing],
+                    shift,
+                    first,
+                    samples,
+                    full,
+                    space,
                 )
                 if slicing == HEADS:
                     writer.write_table(_similarity_rows(docs, values, schema))
@@ -252,29 +268,31 @@ def _slice(
     shift: np.ndarray | np.float32,
     first: int,
     samples: Samples | None,
+    full: tuple[np.ndarray, np.ndarray],
+    space: ShareSpace | None,
 ) -> np.ndarray:
     """Adds some documents, cut one way, to ``sums``; returns their similarities ``[doc, 1 + head, topic]``."""
     heads = topics.shape[1]
     if samples is not None:
         chosen = samples.within(first, len(rows))
         # As they are, not centred: what a head's vectors have in common is what the probe goes by.
-        sums.samples[chosen] = cut(rows, heads, slicing)[samples.docs[chosen] - first, samples.heads[chosen]]
-    docs = cut(rows - shift, heads, slicing)
-    values = similarity(docs, topics)
+        sums.samples[chosen] = cut(rows, heads, slicing, space)[samples.docs[chosen] - first, samples.heads[chosen]]
+    docs = cut(rows - shift, heads, slicing, space)
+    values = similarity(docs, topics, full)
     sums.similarity = sums.similarity + values.sum(axis=0, dtype=np.float64)
     known = labels >= 0
     if known.any():
-        methods = np.concatenate([values, pooled(docs, topics, values)], axis=1)[known]
+        methods = np.concatenate([values, pooled(docs, topics, values, space is not None)], axis=1)[known]
         sums.ranks.append(ranks(methods, labels[known]))
         sums.own.append(own(values[known], labels[known]))
         sums.histograms.add(values[known], labels[known])
     return values
 
 
-def _example_hits(centred: np.ndarray, labels: np.ndarray, examples: Examples) -> np.ndarray:
+def _example_hits(centred: np.ndarray, labels: np.ndarray, examples: Examples, space: ShareSpace | None) -> np.ndarray:
     """``[doc, 1 + head]`` of the documents whose topic has enough examples: whether it is the nearest one."""
     chosen = np.flatnonzero((labels >= 0) & np.append(examples.usable, False)[labels])
-    return nearest_is_own(examples.with_full(centred[chosen], labels[chosen]), labels[chosen])
+    return nearest_is_own(examples.with_full(centred[chosen], labels[chosen], space), labels[chosen])
 
 
 def _similarity_rows(docs: np.ndarray, values: np.ndarray, schema: pa.Schema) -> pa.Table:

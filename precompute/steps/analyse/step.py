@@ -17,6 +17,7 @@ from core.runs.manifest import Manifest
 from core.runs.parts import write_table
 from core.runs.results import read_topics
 from core.runs.run import Run
+from core.runs.shares import space_of
 from core.runs.steps import STEPS
 from precompute.job.fingerprint import fingerprint
 from precompute.job.progress import Progress
@@ -94,6 +95,7 @@ def _analyse(
             untrained=None if isinstance(twin, str) else twin,
             seed=config.seed,
             digest=step.inputs,
+            space=space_of(run, step.manifest, stage),
         )
         step.stage_tables(
             f"stage={stage}", partial(analyse_stage, run, inputs, on_progress), run.similarity_path(stage)
@@ -133,7 +135,8 @@ def _inputs(
     config: AnalyseConfig, manifest: Manifest, topics: Sequence[str], names: Sequence[str | None], source: str | None
 ) -> str:
     settings = [config.centre, config.probe_samples, config.seed]
-    return fingerprint({"algorithm": ALGORITHM, **made_from(manifest, topics, names, source), "settings": settings})
+    made = {**made_from(manifest, topics, names, source), "embed": manifest.vectors_fingerprint}
+    return fingerprint({"algorithm": ALGORITHM, **made, "settings": settings})
 
 
 def made_from(

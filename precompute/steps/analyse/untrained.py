@@ -14,6 +14,8 @@ import numpy as np
 
 from core.errors import Mistake
 from core.model.embedder import Embedded
+from core.model.share_space import ShareSpace
+from core.model.stages import SHARE
 from core.runs.manifest import Manifest
 from core.runs.run import Run
 from precompute.job.topic_vectors import TopicModel
@@ -33,6 +35,8 @@ class UntrainedTwin:
 
     documents: dict[int, np.ndarray]
     topics: dict[int, np.ndarray]
+    space: ShareSpace | None = None
+    """Its own, where the run has stage 4."""
 
 
 class TooLarge(Mistake):
@@ -50,7 +54,9 @@ def untrained_twin(
     except Mistake:  # its words may name folders, and this goes into the run
         return "The model could not be built with random weights."
     texts = run.document_lookup().rows(compared[:DOCUMENTS], ["text"])["text"].to_pylist()
-    return UntrainedTwin(_stages(embedder.embed(texts), manifest), _stages(embedder.embed(list(topics)), manifest))
+    documents, names = embedder.embed(texts), embedder.embed(list(topics))
+    space = embedder.share_space() if SHARE in manifest.stages else None
+    return UntrainedTwin(_stages(documents, manifest), _stages(names, manifest), space)
 
 
 def fits(parameters: int, device: str) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from pathlib import Path
 
 from precompute.job.progress import clock
 from precompute.job.step import StepResult
@@ -25,6 +27,13 @@ def _own_options(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--pattern-tokens", type=int, default=TOKENS, metavar="N", help=f"cut texts to N tokens (default: {TOKENS})"
     )
+    group.add_argument(
+        "--treebank",
+        type=Path,
+        metavar="FILE.conllu",
+        help="sentences with gold relations between words, as CoNLL-U, in the model's language (default: Headscope's "
+        "own English ones); of more than 1,000, a sample",
+    )
     add_topic_model(command)
 
 
@@ -35,7 +44,7 @@ def _config(options: argparse.Namespace) -> AttentionConfig:
         seed=options.analysis_seed,
         again=options.again,
         model=topic_model(options),
-        **given(options, documents="documents", tokens="pattern_tokens"),
+        **given(options, documents="documents", tokens="pattern_tokens", treebank="treebank"),
     )
 
 
@@ -43,8 +52,16 @@ def _summary(options: argparse.Namespace, result: StepResult) -> str:
     step, shape = result.manifest.steps["attention"], result.manifest.shape
     return (
         f"{options.run}: attention of {shape.layers} layers × {shape.heads} heads in {step.counts['documents']:,} "
-        f"documents ({step.counts['tokens']:,} tokens) in {clock(step.seconds)}."
+        f"documents ({step.counts['tokens']:,} tokens){_shown(step.counts)} in {clock(step.seconds)}."
     )
+
+
+def _shown(counts: Mapping[str, int]) -> str:
+    if "sentences" not in counts:  # an older version's step that is up to date
+        return ""
+    if not counts["sentences"]:
+        return "; no relations between words, for the tokenizer does not know Headscope's English sentences"
+    return f" and {counts['sentences']:,} sentences"
 
 
 COMMAND = StepCommand(

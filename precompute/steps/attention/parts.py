@@ -50,7 +50,7 @@ def read_texts(model: Embedder, texts: Sequence[str], at_most: int) -> list[Toke
 
 def make_part(work: AttentionWork, start: int, texts: Sequence[TokenisedText]) -> Path:
     """The file with these documents' sums; one that is there from before is left as it is."""
-    path = work.staging / f"part-{start:07d}.parquet"
+    path = work.staging / f"texts-{start:07d}.parquet"
     if digest_of(path) != work.digest:
         values = np.concatenate([_flat(_sums(work, text)) for text in texts])
         lists = pa.FixedSizeListArray.from_arrays(pa.array(values), _width(work.shape))
@@ -89,7 +89,7 @@ def _unpacked(flat: np.ndarray, heads: int) -> Sums:
 def _shapes(heads: int) -> tuple[tuple[int, ...], ...]:
     """Of the fields of Sums, in their order."""
     measures, offsets = len(MEASURES), len(OFFSETS)
-    return (heads, measures), (heads, measures), (measures,), (heads, offsets), (offsets,)
+    return (heads, measures), (heads, measures), (measures,), (heads, offsets), (offsets,), (heads,)
 
 
 def _width(shape: ModelShape) -> int:

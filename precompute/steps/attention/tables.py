@@ -1,15 +1,20 @@
-"""From documents' sums to the rows of ``analysis/attention.parquet`` and ``analysis/attention_patterns.parquet``."""
+"""From documents' sums, and from what experiments show, to rows by head: measures, patterns, types."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from core.analysis.attention_measures import MEASURES, OFFSETS, Sums, measures
-from core.analysis.attention_types import MIXED, AttentionEvidence, type_of
+from core.analysis.attention_types import MIXED, AttentionEvidence, because, type_of
+from core.analysis.type_claims import TypeClaim
 from core.model.shape import ModelShape
 from precompute.job.step import Rows, add
+
+Claims = Mapping[tuple[int, int], Mapping[str, TypeClaim]]
+"""By layer and head, from 1: the types that experiments show."""
 
 
 class Collected:
@@ -24,6 +29,7 @@ class Collected:
         self.shuffled = np.zeros((shape.layers, shape.heads, len(MEASURES)))
         self.pattern = np.zeros((shape.layers, shape.heads, len(OFFSETS)))
         self.pattern_shuffled = np.zeros((shape.layers, len(OFFSETS)))
+        self._rests = np.zeros((shape.layers, shape.heads))
 
     def add(self, sums: list[Sums]) -> None:
         """One document's, by layer."""
@@ -32,11 +38,19 @@ class Collected:
         self.shuffled += np.stack([one.shuffled for one in sums])
         self.pattern += np.stack([one.pattern for one in sums])
         self.pattern_shuffled += np.stack([one.pattern_shuffled for one in sums])
+        self._rests += np.stack([one.rests for one in sums])
+
+    @property
+    def rests(self) -> np.ndarray:
+        """``[layer, head]``: the share of tokens that give the first one more than half; NaN where none looks."""
+        looked = np.sum([one[:, list(MEASURES).index("first")] for one in self.weight], axis=0, dtype=np.float64)
+        return self._rests / np.where(looked > 0, looked, np.nan)[:, None]
 
 
-def attention_rows(found: Collected, seed: int) -> Rows:
+def attention_rows(found: Collected, seed: int, claims: Claims | None = None) -> Rows:
     """A row for every layer and head."""
     rows: Rows = {}
+    rests = found.rests
     for layer in range(found.shape.layers):
         value, weight = (np.stack([one[layer] for one in many]) for many in (found.value, found.weight))
         means = measures(value, found.shuffled[layer], weight, seed)
@@ -47,7 +61,8 @@ def attention_rows(found: Collected, seed: int) -> Rows:
                 columns[f"{name}_low"] = _number(means.value.low[head, number])
                 columns[f"{name}_high"] = _number(means.value.high[head, number])
                 columns[f"{name}_shuffled"] = _number(means.shuffled[head, number])
-            kind = type_of(AttentionEvidence.of(columns))
+            shown = (claims or {}).get((layer + 1, head + 1))
+            kind = type_of(AttentionEvidence.of({**columns, "rests": float(rests[layer, head])}, shown))
             add(
                 rows,
                 layer=layer + 1,
@@ -57,6 +72,22 @@ def attention_rows(found: Collected, seed: int) -> Rows:
                 types=list(kind.names),
                 because=kind.because,
             )
+    return rows
+
+
+def claim_rows(attention: Rows, rests: np.ndarray, claims: Claims) -> Rows:
+    """A row for every type of every head; ``attention`` are the rows that say which."""
+    rows: Rows = {}
+    for at, types in enumerate(attention["types"]):
+        layer, head = attention["layer"][at], attention["head"][at]
+        figures = {name: column[at] for name, column in attention.items()} | {
+            "rests": float(rests[layer - 1, head - 1])
+        }
+        evidence = AttentionEvidence.of(figures, claims.get((layer, head)))
+        for nth, type_ in enumerate(types, start=1):
+            strength = evidence.strength(type_) or None
+            why = because(evidence, type_)
+            add(rows, layer=layer, head=head, nth=nth, type=type_, strength=strength, because=why)
     return rows
 
 

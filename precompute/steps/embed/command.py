@@ -12,7 +12,7 @@ from core.model.embedder import EmbedderConfig
 from core.model.presets import DEFAULT_MODEL, PRESETS
 from core.model.shape import POOLINGS
 from core.model.stages import STAGES
-from core.runs.describe import sampled, stored
+from core.runs.describe import adds_shares, lacks_shares, sampled, stored
 from core.runs.run import Run
 from core.runs.schema import STORED_AS
 from core.settings import setting
@@ -46,7 +46,6 @@ def _source_options(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("corpus")
     group.add_argument(
         "--source",
-        default="demo",
         help="'demo', a file (JSONL, CSV, TSV, Parquet, text, Markdown; .gz and .zst too), a folder, a glob, or "
         "hf:DATASET[/CONFIG][:SPLIT] (default: demo)",
     )
@@ -97,7 +96,8 @@ def _storage_options(command: argparse.ArgumentParser) -> None:
         nargs="+",
         choices=list(STAGES),
         metavar="N",
-        help=f"keep these stages only, some of {listed(STAGES)} (default: all that the model has)",
+        help=f"keep these stages only, some of {listed(STAGES)} (default: all that the model has; 4 is added to a "
+        "finished run without embedding the rest anew)",
     )
     group.add_argument(
         "--store-dtype",
@@ -142,7 +142,8 @@ def _config(options: argparse.Namespace) -> EmbedConfig:
     return EmbedConfig(
         cache=options.cache,
         run=options.run,
-        source=options.source,
+        source="demo" if options.source is None else options.source,
+        source_given=options.source is not None,
         embedder=EmbedderConfig(
             layers=(options.layer,),
             trust_remote_code=options.trust_remote_code,
@@ -159,7 +160,7 @@ def _config(options: argparse.Namespace) -> EmbedConfig:
             duplicate_ids=options.duplicate_ids,
         ),
         part_size=options.part_size,
-        storage=Storage(tuple(options.stages) if options.stages else None, options.store_dtype),
+        storage=Storage(tuple(options.stages) if options.stages else None, options.store_dtype, shares=True),
         max_failures=options.max_failures,
         engine=options.engine,
         resources=Resources(options.workers, options.num_gpus, options.ray_address),
@@ -188,7 +189,10 @@ def summary(run: str, result: EmbedResult) -> str:
     step, model = manifest.steps["embed"], manifest.model
     counts = step.counts
     if result.skipped:
-        return f"{run}: up to date, {manifest.corpus['documents']:,} documents. Nothing to do."
+        text = f"{run}: up to date, {manifest.corpus['documents']:,} documents. Nothing to do."
+        if lacks_shares(manifest):
+            text += f"\n  Stage 4 (each head's share) is not stored: '{adds_shares(run, manifest)}' adds it."
+        return text
     if result.awaits_rank_0:
         return (
             f"{run}: this rank's parts are done; rank 0 finishes the run. Where it is not at work any more, start the "
@@ -198,6 +202,11 @@ def summary(run: str, result: EmbedResult) -> str:
         return (
             f"{run}: this rank's parts are done; {result.left:,} are left to the others. The one that ends last "
             "finishes the run; where none is at work any more, start the same command again."
+        )
+    if result.added is not None:
+        return (
+            f"{run}: stage {result.added} ({STAGES[result.added].name}) was added to {manifest.corpus['documents']:,} "
+            f"documents; the other stages are as they were."
         )
     lines = [
         f"{run}: {manifest.corpus['documents']:,} documents × {model['heads']} heads × {stages_counted(manifest)} "
@@ -223,6 +232,8 @@ def summary(run: str, result: EmbedResult) -> str:
 
 def _summary(options: argparse.Namespace, result: EmbedResult) -> str:
     text = summary(options.run, result)
+    if result.added is not None and result.gone and options.command == "embed":
+        return text + (f"\n  Figures and maps must be made again: run '{adds_shares(options.run, result.manifest)}'.")
     if result.gone and options.command == "embed":  # 'all' goes on to make it anew
         text += (
             f"\n  What {' and '.join(result.gone)} had made went with the run before: 'python -m precompute all "
@@ -232,7 +243,7 @@ def _summary(options: argparse.Namespace, result: EmbedResult) -> str:
 
 
 COMMAND = StepCommand(
-    help="documents to head vectors at three stages",
+    help="documents to head vectors at every stage",
     options=_options,
     config=_config,
     run=run,

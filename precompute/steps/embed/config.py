@@ -43,6 +43,8 @@ class EmbedConfig:
     """
     warn: Callable[[str], None] = lambda sentence: None
     """Called with what a person should know while the corpus is read."""
+    source_given: bool = True
+    """Whether the corpus was named: stage 4 is added to a finished run without naming it again."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ class EmbedResult:
     """Rank 0 is to finish the run; this one has made its parts."""
     gone: tuple[str, ...] = ()
     """Steps that the replaced run had, and this one has not yet."""
+    added: int | None = None
+    """The stage that was added to a finished run."""
 
 
 def check(config: EmbedConfig) -> None:
@@ -114,7 +118,7 @@ def spec_of(config: EmbedConfig, draft: str | None, revision: str, inputs: str) 
         backend_at(config.cache).place,
         config.run,
         draft,
-        config.embedder,
+        replace(config.embedder, shares=config.storage.model_shares),
         revision,
         inputs,
         config.max_failures,

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from core.errors import Mistake
+from core.model.stages import SHARE
 from core.runs.checksums import checksums
 from core.runs.files import remove_file, remove_folder, remove_leftovers
 from core.runs.manifest import Manifest
@@ -180,7 +181,11 @@ def _one_precision(run: Run, manifest: Manifest) -> Manifest:
 
 
 def _remove_parts_from(run: Run, manifest: Manifest, number: int) -> None:
-    """Parts beyond the last: left over from a longer corpus."""
+    """Parts beyond the last, left over from a longer corpus; and a stage that only an earlier start was asked for."""
+    for stage in set(manifest.shape.possible_stages) - set(manifest.stages):
+        remove_folder(run.part_path(stage, 0).parent)
+    if SHARE not in manifest.stages:
+        remove_file(run.share_basis_path)
     for stage in manifest.stages:
         for path in run.parts(stage)[number:]:
             remove_file(path)

@@ -92,7 +92,7 @@ def _begun(config: EmbedConfig, info: ModelInfo, label: str, corpus: str, inputs
         model=info.record(),
         vectors={
             "dtype": config.storage.dtype,
-            "stages": list(config.storage.kept(info.shape)),
+            "stages": list(config.storage.kept(info)),
             "part_size": config.part_size,
         },
         corpus={"source": label, "fingerprint": corpus, "documents": 0, "extra": {}},
@@ -183,15 +183,17 @@ class EmbedJob:
     def _begin_together(self) -> None:
         """The first of those who share a run begins it; the others find it begun."""
         target, inputs = self._target, self._reader.inputs
+        assert self._manifest is not None
         with Run(target.cache, target.name).turn("beginning", wait=True):
             before = before_in(target, True, inputs)
             step = before.steps.get("embed") if before is not None else None
             if before is not None and step is not None and step.fingerprint == inputs:
+                if before.stages != self._manifest.stages:  # stage 4 alone is not in the fingerprint
+                    raise other_inputs(before, target.name)
                 self._manifest = before
                 return
             self._reader.open(False)
             target.remove()
-            assert self._manifest is not None
             target.write_manifest(self._manifest)
 
     def _end(self, part: PartDone) -> None:

@@ -12,9 +12,10 @@ from core.errors import Mistake
 from core.model.device import is_out_of_memory
 from core.model.embedder import Embedded, Embedder, ModelInfo
 from core.model.locate import ModelFiles
-from core.model.shape import ModelShape
+from core.model.stages import SHARE
 from core.runs.parts import write_part
 from core.runs.run import Run
+from core.runs.shares import write_share_space
 from precompute.job.child import Isolated
 from precompute.job.storage import Storage
 from precompute.steps.embed.part_spec import BatchDone, OnEvent, PartDone, PartSpec
@@ -34,6 +35,7 @@ class Worker:
         self._spec, self._files, self._run = spec, files, spec.at()
         self._embedder: Embedder | None = None
         self._info: ModelInfo | None = None
+        self._basis_written = False
 
     def load(self) -> ModelInfo:
         if self._info is None:
@@ -43,7 +45,7 @@ class Worker:
     def work(self, number: int, on_event: OnEvent) -> PartDone:
         """Makes a part, unless it is there; killed at any moment, it leaves nothing that looks like a finished one."""
         part, info = staged(self._run, number), self.load()
-        if found := finished(self._run, number, part.digest, self._spec.storage.kept(info.shape)):
+        if found := finished(self._run, number, part.digest, self._spec.storage.kept(info)):
             return PartDone(number, found.documents, found.failed, 0, kept=True)
         deaths = begin(self._run, number, part.digest)
         try:
@@ -52,9 +54,11 @@ class Worker:
             with contextlib.suppress(Mistake):  # the disk is full
                 forgive(self._run, number, part.digest, deaths)
             raise
-        embedded = survivors.joined(info.shape)
+        embedded = survivors.joined(info.shape, info.shares)
         lived = np.asarray([index not in survivors.failed for index in range(len(part.docs))])
-        write_vectors(self._run, number, part.docs[lived], embedded, info.shape, part.digest, self._spec.storage)
+        write_vectors(self._run, number, part.docs[lived], embedded, info, part.digest, self._spec.storage)
+        if SHARE in self._spec.storage.kept(info):
+            self._write_share_basis()
         learned = {"tokens": np.zeros(len(lived), np.int32), "truncated": np.zeros(len(lived), bool)}
         learned["tokens"][lived], learned["truncated"][lived] = embedded.tokens, embedded.truncated
         failed = [survivors.failed.get(index) for index in range(len(lived))]
@@ -85,6 +89,12 @@ class Worker:
         with Isolated(self._spec) as isolated:
             return embed_surviving(isolated.embed, part.texts, self._spec.max_failures)
 
+    def _write_share_basis(self) -> None:
+        """Once a run, by whoever is first: the model alone decides it."""
+        if not self._basis_written:
+            write_share_space(self._run, self._loaded().share_space(), self._spec.inputs)
+            self._basis_written = True
+
     def _loaded(self) -> Embedder:
         if self._embedder is None:
             files = self._files or self._spec.embedder.locate()
@@ -113,7 +123,7 @@ def write_vectors(
     number: int,
     docs: np.ndarray,
     embedded: Embedded,
-    shape: ModelShape,
+    info: ModelInfo,
     digest: str,
     storage: Storage,
 ) -> None:
@@ -122,7 +132,8 @@ def write_vectors(
     A part decides for itself, so that its values do not depend on the parts before it; a run that has both kinds in
     the end is widened as a whole.
     """
-    rows = {stage: embedded.stage(stage) for stage in storage.kept(shape)}
-    dtype = storage.dtype_for(rows.values(), shape.heads)
+    heads = info.shape.heads
+    rows = {stage: embedded.stage(stage) for stage in storage.kept(info)}
+    dtype = storage.dtype_for(rows.values(), heads)
     for stage, vectors in rows.items():
-        write_part(run.part_path(stage, number), docs, vectors, dtype, digest, shape.heads)
+        write_part(run.part_path(stage, number), docs, vectors, dtype, digest, heads)

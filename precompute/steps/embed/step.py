@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from core.errors import Mistake
+from core.model.stages import SHARE
 from core.runs.files import remove_folder
 from core.runs.manifest import Manifest
 from core.runs.replace import NewVersion
@@ -12,6 +14,7 @@ from precompute.engines import EmbedTask, engine_at, store_ranks
 from precompute.job.progress import Meter, Progress, Quiet, silence_transformers
 from precompute.job.work import Work, working_on
 from precompute.sources import open_source
+from precompute.steps.embed.add_shares import add_shares, is_asked_for, is_wanted
 from precompute.steps.embed.config import EmbedConfig, EmbedResult, check, inputs_of, spec_of
 from precompute.steps.embed.corpus import Corpus
 from precompute.steps.embed.follow import follow
@@ -28,14 +31,18 @@ def run(config: EmbedConfig, progress: Progress | None = None, work: Work | None
     progress = progress or Quiet()
     engine = engine_at(config.engine, config.cache)
     meter = Meter("embed", progress)
+    run_ = Run(config.cache, config.run)
+    if is_asked_for(config, run_):
+        return _add(config, run_, meter, progress, work, engine.shared)
     source = open_source(config.source, meter.reading)
     model, corpus = config.embedder.locate(), source.fingerprint()
     inputs = inputs_of(config, corpus, model.revision)
-    run_ = Run(config.cache, config.run)
     if config.engine == "ranks" and not engine.shared and store_ranks.is_follower(run_):
         return follow(config, run_, model, inputs, progress)
     with working_on(run_, "embed", work, engine.shared) as work, engine.enter(run_, inputs):
         found = start_state(work, config, inputs, engine.shared)
+        if found.done is not None and SHARE not in found.done.stages and is_wanted(config, found.done):
+            return _add(config, run_, meter, progress, work, engine.shared)
         if found.done is not None:
             remove_folder(found.target.staging)
             manifest = _with_query_prompt(found.target, found.done, config.embedder.query_prompt)
@@ -59,6 +66,21 @@ def run(config: EmbedConfig, progress: Progress | None = None, work: Work | None
         if result.left:
             work.leave_to_others()
         return replace(result, gone=gone_since(found.earlier, result.manifest))
+
+
+def _add(
+    config: EmbedConfig, run_: Run, meter: Meter, progress: Progress, work: Work | None, shared: bool
+) -> EmbedResult:
+    """Stage 4 alone."""
+    if shared:
+        raise Mistake("Stage 4 is added to a finished run by one job. Leave out --engine.")
+    with working_on(run_, "embed", work) as work:
+        if SHARE in (manifest := work.at.manifest()).stages:
+            return EmbedResult(manifest, True, bytes=work.at.bytes())
+        try:
+            return add_shares(config, work, meter)
+        finally:
+            progress.close()
 
 
 def _with_query_prompt(target: Run, manifest: Manifest, asked: str | None) -> Manifest:

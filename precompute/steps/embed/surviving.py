@@ -32,9 +32,9 @@ class Survivors:
     failed: dict[int, str]
     """Why the others could not be, by their positions."""
 
-    def joined(self, shape: ModelShape) -> Embedded:
-        """All in one; ``shape`` says what none looks like."""
-        found = self.embedded or [_none(shape)]
+    def joined(self, shape: ModelShape, shares: bool = False) -> Embedded:
+        """All in one; ``shape`` says what none looks like, with ``shares`` at stage 4, too."""
+        found = self.embedded or [_none(shape, shares)]
         if len(found) == 1:
             return found[0]
         return Embedded(
@@ -43,6 +43,7 @@ class Survivors:
             output=np.concatenate([one.output for one in found]),
             tokens=np.concatenate([one.tokens for one in found]),
             truncated=np.concatenate([one.truncated for one in found]),
+            shares=np.concatenate([one.stage(4) for one in found])[None] if shares else None,
         )
 
 
@@ -92,7 +93,7 @@ def _why(embed: Callable[[list[str]], Embedded], texts: list[str], error: Except
     return reason if isinstance(error, (Mistake, Died)) else f"{type(error).__name__}: {reason}"
 
 
-def _none(shape: ModelShape) -> Embedded:
+def _none(shape: ModelShape, shares: bool) -> Embedded:
     def rows(*axes: int) -> np.ndarray:
         return np.empty(axes, dtype=np.float32)
 
@@ -102,4 +103,5 @@ def _none(shape: ModelShape) -> Embedded:
         rows(0, shape.width(3)),
         np.empty(0, dtype=np.int32),
         np.empty(0, dtype=bool),
+        shares=rows(1, 0, shape.width(4)) if shares else None,
     )

@@ -7,13 +7,17 @@ import os
 import sys
 from pathlib import Path
 
+from core.analysis.aspect_values import value_lists
+from core.errors import listed
+from core.runs.aspects import DETECTED, LANGUAGE, TOPIC
+from core.runs.aspects import SOURCES as WORDS
 from core.runs.labels import LABEL_SOURCES
 from core.terminal import printable
 from precompute.job.progress import clock
 from precompute.options import StepCommand, add_again, add_topic_model, add_topics, topic_model
-from precompute.steps.label.config import Asking, LabelConfig, Spending
-from precompute.steps.label.sources import SOURCES
-from precompute.steps.label.step import LabelResult, run
+from precompute.steps.label.aspect import ASPECT_SOURCES
+from precompute.steps.label.config import Asking, LabelConfig, LabelResult, Spending
+from precompute.steps.label.step import run
 
 ASK_ABOVE = 1.0
 """Dollars that are spent without a question."""
@@ -25,7 +29,10 @@ def _options(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("labels")
     words = "; ".join(f"{name}: {word}" for name, word in LABEL_SOURCES.items())
     group.add_argument(
-        "--labels", choices=list(SOURCES), help=f"{words} (default: those the run has, at first its corpus's own)"
+        "--labels",
+        choices=list(ASPECT_SOURCES),
+        help=f"{words}; {DETECTED}: {WORDS[DETECTED]}, of --aspect {LANGUAGE} (default: those the run has, at first "
+        "its corpus's own)",
     )
     group.add_argument("--label-file", type=Path, metavar="FILE", help="of --labels file: columns 'id' and 'topic'")
     group.add_argument("--label-model", default=Asking.model, metavar="NAME", help=f"default: {Asking.model}")
@@ -53,6 +60,16 @@ def _options(command: argparse.ArgumentParser) -> None:
 
 
 def _own_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--aspect",
+        default=TOPIC,
+        metavar="NAME",
+        help=f"what is labelled: {TOPIC} (the default), {LANGUAGE}, {listed(value_lists())}, whose values come with "
+        "the project, or any other with a list of its own (--topics FILE: a value a line, its definition after a tab)",
+    )
+    command.add_argument(
+        "--column", metavar="NAME", help="of --aspect and --labels column: the corpus's column (default: the aspect's)"
+    )
     command.add_argument("--dry-run", action="store_true", help="say what it would cost, and stop")
     add_topic_model(command)
 
@@ -77,6 +94,8 @@ def _config(options: argparse.Namespace) -> LabelConfig:
         dry_run=dry_run,
         again=options.again,
         model=topic_model(options),
+        aspect=getattr(options, "aspect", TOPIC),
+        column=getattr(options, "column", None),
     )
 
 
@@ -93,6 +112,9 @@ def _summary(options: argparse.Namespace, result: LabelResult) -> str:
     step = result.manifest.steps.get("label")
     if getattr(options, "dry_run", False):
         return ""
+    if getattr(options, "aspect", TOPIC) != TOPIC:
+        notes = result.notes or (f"{options.aspect} is labelled. Nothing to do." if result.skipped else "Activated.",)
+        return "\n".join([f"{options.run}: {notes[0]}", *(f"  {note}" for note in notes[1:])])
     if step is None:
         return f"{options.run}: not labelled."
     counts, source = step.counts, step.options.get("source", "")

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from core.analysis.topics import AUTO
+from core.runs.aspects import TOPIC
 from core.runs.manifest import Manifest
 from core.runs.run import Run
 from precompute.job.progress import Meter
@@ -57,6 +58,10 @@ class LabelConfig:
     """Only say what it would cost."""
     again: bool = False
     model: TopicModel = field(default_factory=TopicModel)
+    aspect: str = TOPIC
+    """What is labelled; labels of others than the topic are stored as ``aspects/<aspect>/<source>.parquet``."""
+    column: str | None = None
+    """Of the corpus, that an aspect's labels are taken from; None: the one called as the aspect."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,8 @@ class LabelJob:
     topics: tuple[str, ...]
     """What a source that chooses has to choose from; for one that checks, empty if anything goes."""
     meter: Meter
+    definitions: tuple[str, ...] = ()
+    """Of ``topics``, where these are values of another aspect."""
 
     @property
     def documents(self) -> int:
@@ -87,3 +94,12 @@ class SourceLabels:
     """What a person should know."""
     counts: Mapping[str, int] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LabelResult:
+    manifest: Manifest
+    skipped: bool
+    """Nothing had changed since the last time, or nothing was to be done."""
+    notes: tuple[str, ...] = ()
+    """What a person should know."""

@@ -8,6 +8,7 @@ from itertools import chain
 import pyarrow as pa
 
 from core.errors import Mistake, listed
+from core.runs.aspects import TOPIC
 from core.runs.schema import LABELS
 from precompute.sources import READERS
 from precompute.sources.files import find
@@ -32,7 +33,7 @@ def make(job: LabelJob) -> SourceLabels:
     known, allowed = set(ids), frozenset(job.topics)
     found: dict[str, str | None] = {}
     unknown, example = 0, ""
-    for key, topic, where in _pairs(source):
+    for key, topic, where in _pairs(source, job.config.aspect):
         if key not in known:
             unknown, example = unknown + 1, example or key
         elif key in found and found[key] != topic:
@@ -79,11 +80,14 @@ def _open(job: LabelJob) -> LocalSource:
     return LocalSource(found.label, found.files, KINDS)
 
 
-def _pairs(source: LocalSource) -> Iterator[tuple[str, str | None, str]]:
-    """``(id, topic, where)`` of every row; columns are found in the first rows, by their usual names."""
+def _pairs(source: LocalSource, aspect: str) -> Iterator[tuple[str, str | None, str]]:
+    """``(id, topic, where)`` of every row; columns are found in the first rows, by their usual names.
+
+    Labels of another aspect are in the column of its name, if there is one.
+    """
     columns: dict[str, str] | None = None
     for row in source.rows(_refuse):
-        columns = columns or _columns(source, row)
+        columns = columns or _columns(source, row, aspect)
         key = string(row.columns.get(columns["id"]))
         if key is None:
             _refuse(f"{row.where} has no '{columns['id']}'.")
@@ -91,8 +95,9 @@ def _pairs(source: LocalSource) -> Iterator[tuple[str, str | None, str]]:
             yield key, string(row.columns.get(columns["topic"])), row.where
 
 
-def _columns(source: LocalSource, first: Row) -> dict[str, str]:
-    found = find_columns(("id", "topic"), {}, chain([first.columns], first_rows(source)))
+def _columns(source: LocalSource, first: Row, aspect: str) -> dict[str, str]:
+    named = {"topic": aspect} if aspect != TOPIC and aspect in first.columns else {}
+    found = find_columns(("id", "topic"), named, chain([first.columns], first_rows(source)))
     for name in ("id", "topic"):
         if name not in found.mapping:
             raise Mistake(

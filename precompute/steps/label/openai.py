@@ -13,7 +13,7 @@ from core.runs.schema import LABELS
 from precompute.job.documents import texts
 from precompute.labelling.config import AskConfig, Estimate, Tally
 from precompute.labelling.endpoint import other_server
-from precompute.labelling.prompt import PROMPT_VERSION
+from precompute.labelling.prompt import PROMPT_VERSION, TOPIC
 from precompute.labelling.secret import find_secret
 from precompute.steps.label.config import LabelJob, SourceLabels
 
@@ -26,7 +26,8 @@ _ROWS = 10_000
 
 def inputs(job: LabelJob) -> dict[str, object]:
     asking = job.config.asking
-    return {
+    aspect = {} if job.config.aspect == TOPIC else {"definitions": list(job.definitions)}
+    return aspect | {
         "prompt": PROMPT_VERSION,
         "model": asking.model,
         "server": other_server(asking.base_url),
@@ -39,7 +40,9 @@ def make(job: LabelJob) -> SourceLabels | None:
     from precompute.labelling.answers_there import answers_at
     from precompute.labelling.ask import estimate
 
-    config = AskConfig(topics=job.topics, **asdict(job.config.asking))
+    config = AskConfig(
+        topics=job.topics, aspect=job.config.aspect, definitions=job.definitions, **asdict(job.config.asking)
+    )
     with answers_at(job.run.cache) as answers:
         job.meter.say("counting tokens")
         plan = estimate(texts(job.run), config, answers, job.config.batch)

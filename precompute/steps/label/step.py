@@ -6,13 +6,14 @@ the active one, whose topics stand in documents.parquet.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 
 from core.analysis.agreement import all_compared
 from core.analysis.topics import AUTO, LABELS, choose_topics
 from core.errors import Mistake, listed
+from core.runs.aspects import DETECTED, LANGUAGE, TOPIC
 from core.runs.labels import COLUMN, LABEL_SOURCES, Labels
 from core.runs.manifest import Manifest
 from core.runs.parts import write_table
@@ -24,25 +25,20 @@ from precompute.job.fingerprint import fingerprint
 from precompute.job.progress import Meter, Progress, Quiet
 from precompute.job.step import StepRecord, embedded, outdated, refuse_missing, up_to_date
 from precompute.job.work import Work, working_on
+from precompute.steps.label.aspect import label_aspect, with_languages
 from precompute.steps.label.config import LabelConfig, LabelJob, SourceLabels
+from precompute.steps.label.config import LabelResult as LabelResult
 from precompute.steps.label.sources import SOURCES, LabelSource, own_labels
 
 ALGORITHM = 1
 """Raised whenever the same inputs give other labels."""
 
 
-@dataclass(frozen=True)
-class LabelResult:
-    manifest: Manifest
-    skipped: bool
-    """Nothing had changed since the last time, or nothing was to be done."""
-    notes: tuple[str, ...] = ()
-    """What a person should know."""
-
-
 def run(config: LabelConfig, progress: Progress | None = None, work: Work | None = None) -> LabelResult:
     """Labels a run; documents.parquet is as it was until the source has answered for all documents, or was stopped."""
     progress = progress or Quiet()
+    if config.aspect != TOPIC:
+        return label_aspect(config, progress, work)
     target = open_run(config.cache, config.run)
     with working_on(target, "label", work) as work:
         target = work.at
@@ -50,6 +46,8 @@ def run(config: LabelConfig, progress: Progress | None = None, work: Work | None
         name = config.labels or _default(manifest)
         if name is None:
             return LabelResult(manifest, skipped=True)
+        if name == DETECTED:
+            raise Mistake(f"'{DETECTED}' finds languages, not topics. Use --aspect {LANGUAGE}, or other --labels.")
         if name not in SOURCES:
             raise Mistake(f"There is no source of labels '{name}'. Choose one of {listed(SOURCES)}.")
         source = SOURCES[name]
@@ -75,7 +73,9 @@ def run(config: LabelConfig, progress: Progress | None = None, work: Work | None
             if made is None:
                 return LabelResult(manifest, skipped=True)
             _refuse_no_topic(job, name, made)
-            return _activate(replace(job, run=work.begin("label", *made_from_labels())), name, inputs, made)
+            job = replace(job, run=work.begin("label", *made_from_labels()))
+            result = _activate(job, name, inputs, made)
+            return result if "label" in manifest.steps else with_languages(job, result)
         finally:
             progress.close()
 
@@ -106,6 +106,9 @@ def _activate(job: LabelJob, name: str, inputs: str, made: SourceLabels) -> Labe
     for step in () if same else made_from_labels():
         manifest = outdated(manifest, step)
     options = {**made.options, "source": name, **({"topics": list(job.topics)} if job.topics else {})}
+    before = manifest.steps.get("label")
+    if before is not None and "aspects" in before.options:  # other aspects' labels stay
+        options["aspects"] = before.options["aspects"]
     record = StepRecord(target, "label", manifest, inputs, options, job.meter.seconds)
     digest = f"unfinished {inputs}" if made.unfinished else inputs
     write_table(target.labels_path(name), table, digest)

@@ -55,8 +55,8 @@ def _summary(options: argparse.Namespace, result: StepResult) -> str:
     step = manifest.steps["layers"]
     counts = step.counts
     line = (
-        f"{run}: {counts['layers']} layers × {stages_counted(manifest)} × {manifest.shape.heads} heads over "
-        f"{counts['documents']:,} documents in {clock(step.seconds)}."
+        f"{run}: {counts['layers']} layers × {stages_counted(manifest, study=True)} × {manifest.shape.heads} heads "
+        f"over {counts['documents']:,} documents in {clock(step.seconds)}."
     )
     if not counts["labelled"]:
         line += "\n  Without labels there is no topic match and no topic selectivity; the rest is there."

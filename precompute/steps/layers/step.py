@@ -123,7 +123,7 @@ def _embed(step: StepRun, config: LayersConfig, sample: Sample, load: Callable[[
 def _measure(config: LayersConfig, manifest: Manifest, sample: Sample, rows: LayerRows, layer: int) -> dict[str, Rows]:
     tables: dict[str, Rows] = {name: {} for name in STEPS["layers"].tables}
     count = len(sample.docs)
-    for stage in manifest.stages:
+    for stage in manifest.study_stages:
         both = rows.at(layer, stage)
         figures = layer_figures(
             both[:count], both[count:], sample.labels, manifest.shape, sample.probe, config.centre, config.seed

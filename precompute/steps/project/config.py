@@ -73,7 +73,7 @@ class ProjectConfig:
             {
                 "algorithm": ALGORITHM,
                 **({"placing": PLACING} if sampled else {}),
-                "embed": manifest.steps["embed"].fingerprint,
+                "embed": manifest.vectors_fingerprint,
                 "settings": [getattr(self, name) for name in _SETTINGS],
                 "labels": labels.tolist() if sampled else None,
             }

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from core.model.share_space import ShareSpace
 from core.model.stages import split_heads
 from core.retrieval.head_index import HeadIndex
 from core.retrieval.judge import Asked
@@ -32,6 +33,7 @@ from core.retrieval.votes import Say
 from core.runs.manifest import Manifest
 from core.runs.results import read_topics
 from core.runs.run import Run
+from core.runs.shares import space_of
 from precompute.job.progress import OnProgress
 from precompute.job.step import Rows
 from precompute.job.vectors import StageVectors
@@ -144,7 +146,7 @@ def _posed(
     asking = same_topic_queries(given.labels, given.limit, given.seed)
     wanted = [doc for query in given.queries for doc in query.relevant]
     among = searched(given.labels, np.union1d(wanted, asking).astype(int), seed=given.seed)
-    index = _index(vectors, manifest, stage, among)
+    index = _index(vectors, manifest, stage, among, space_of(run, manifest, stage))
     topics = given.labels[among]
     for task in given.tasks:
         if task == QUERY_SET and queries is not None:
@@ -159,10 +161,12 @@ def _posed(
             docs = topic_match_queries(given.labels[among], given.limit, given.seed)
             names = read_topics(run).vectors[stage]
             posed = pose_topic_match(docs, index.vectors[docs].astype(np.float32), topics)
-            yield task, _Searched(HeadIndex.of([names], heads), posed, np.arange(len(names)))
+            yield task, _Searched(HeadIndex.of([names], heads, space=index.space), posed, np.arange(len(names)))
 
 
-def _index(vectors: StageVectors, manifest: Manifest, stage: int, among: np.ndarray) -> HeadIndex:
+def _index(
+    vectors: StageVectors, manifest: Manifest, stage: int, among: np.ndarray, space: ShareSpace | None
+) -> HeadIndex:
     def parts() -> Iterator[np.ndarray]:
         first = 0
         for part in vectors:
@@ -170,7 +174,7 @@ def _index(vectors: StageVectors, manifest: Manifest, stage: int, among: np.ndar
             yield split_heads(part[here], stage, manifest.shape).reshape(len(here), -1)
             first += len(part)
 
-    return HeadIndex.of(parts(), manifest.shape.heads)
+    return HeadIndex.of(parts(), manifest.shape.heads, space=space)
 
 
 def _of(index: HeadIndex, among: np.ndarray, docs: np.ndarray) -> np.ndarray:

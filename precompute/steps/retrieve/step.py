@@ -60,7 +60,7 @@ def run(config: RetrieveConfig, progress: Progress | None = None, work: Work | N
 
     def plan(run: Run, manifest: Manifest) -> Plan | None:
         documents = run.documents(["id", "topic"])
-        queries = _queries(config, manifest, documents["id"].to_pylist())
+        queries = queries_of(config.queries, manifest, documents["id"].to_pylist())
         names = documents["topic"].to_pylist()
         analysed = manifest.is_done("analyse")
         topics = read_topics(run).names if analysed else sorted({name for name in names if name is not None})
@@ -98,9 +98,10 @@ def _retrieve(step: StepRun, config: RetrieveConfig, given: StageTasks) -> StepR
     return step.finish({**counts, "labelled": int((given.labels >= 0).sum())})
 
 
-def _queries(config: RetrieveConfig, manifest: Manifest, ids: Sequence[str]) -> tuple[Query, ...]:
-    if config.queries is not None:
-        return read_queries(config.queries, ids)
+def queries_of(path: Path | None, manifest: Manifest, ids: Sequence[str]) -> tuple[Query, ...]:
+    """A file's; without one, the demo's own for the demo corpus, and none for others."""
+    if path is not None:
+        return read_queries(path, ids)
     if manifest.corpus["source"] != "demo":
         return ()
     try:
@@ -126,7 +127,7 @@ def _inputs(
     return fingerprint(
         {
             "algorithm": ALGORITHM,
-            "embed": manifest.steps["embed"].fingerprint,
+            "embed": manifest.vectors_fingerprint,
             "analyse": known,
             "labels": hashlib.sha256(labels.astype("<i4").tobytes()).hexdigest(),
             "queries": [[query.text, list(query.relevant), query.aspects] for query in queries],

@@ -56,6 +56,12 @@ def test_an_encoder_s_measures_by_hand() -> None:
     assert shuffled(found, "distance") == pytest.approx(((0 + 1 + 2) + (1 + 0 + 1) + (2 + 1 + 0)) / 9)
 
 
+def test_tokens_that_rest_give_the_first_one_more_than_half() -> None:
+    assert measured(ENCODER, DELIMITER, RARE).rests.tolist() == [0]  # 0.1 and 0.25
+    assert measured(CAUSAL, DELIMITER, RARE).rests.tolist() == [1]  # 0.75, and exactly half is not more
+    assert (measured(CAUSAL, DELIMITER, RARE) + measured(CAUSAL, DELIMITER, RARE)).rests.tolist() == [2]
+
+
 def test_a_causal_model_s_measures_by_hand() -> None:
     """Its first token has no choice and counts for nothing; it never looks ahead."""
     found = measured(CAUSAL, DELIMITER, RARE)

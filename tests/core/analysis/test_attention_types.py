@@ -6,10 +6,23 @@ import numpy as np
 import pytest
 
 from core.analysis.attention_measures import ENDS, MEASURES, measured, measures
-from core.analysis.attention_types import MIXED, RULES, TYPES, AttentionEvidence, because, sentence, type_of
+from core.analysis.attention_types import (
+    FAMILY_OF,
+    MIXED,
+    RULES,
+    TYPES,
+    AttentionEvidence,
+    because,
+    sentence,
+    type_of,
+)
+from core.analysis.type_claims import RELATIONS_OF, SEEN_AGAIN, SIMILAR, TypeClaim
+from core.runs.vocabulary import ATTENTION_TYPES
 from tests.core.analysis.test_attention_measures import random_weights
 
 TOKENS, DOCUMENTS = 64, 12
+SHOWN = {*RELATIONS_OF, *SEEN_AGAIN, SIMILAR}
+"""Types that experiments show: see test_type_claims.py."""
 
 
 def heads_of(weights: np.ndarray, seed: int = 0) -> list[AttentionEvidence]:
@@ -60,7 +73,7 @@ def planted(kind: str, causal: bool, seed: int) -> np.ndarray:
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_planted_heads_get_exactly_their_types(causal: bool) -> None:
-    names = [name for name in TYPES if not (causal and name == "next token")]
+    names = [name for name in TYPES if name not in SHOWN and not (causal and name == "next token")]
     weights = np.stack(
         [np.stack([planted(name, causal, 100 * doc + n) for n, name in enumerate(names)]) for doc in range(DOCUMENTS)]
     )
@@ -89,3 +102,33 @@ def test_without_any_figures_nothing_holds() -> None:
     empty = AttentionEvidence.of({"previous": None})
     assert type_of(empty).name is None
     assert "no rule holds" in because(empty, MIXED)
+
+
+def test_what_experiments_show_comes_before_a_sink_and_the_strongest_is_the_type() -> None:
+    sink = heads_of(np.stack([planted("sink", True, doc)[None] for doc in range(4)]))[0]
+    assert type_of(sink).name == "sink"
+    shown = {"modifier": TypeClaim(0.1, "by a tenth"), "induction": TypeClaim(0.7, "seen again")}
+    found = type_of(AttentionEvidence(sink.figures, shown))
+    assert found.names[:3] == ("induction", "modifier", "sink")
+    assert found.because.startswith("seen again; by a tenth; ")
+
+
+def test_the_token_before_competes_with_what_experiments_show() -> None:
+    evidence = heads_of(np.stack([planted("previous token", False, doc)[None] for doc in range(4)]))[0]
+    ahead = evidence("previous") - evidence("previous_shuffled")
+    for strength, first in ((ahead - 0.05, "previous token"), (ahead + 0.05, "modifier")):
+        claims = {"modifier": TypeClaim(strength, "so")}
+        assert type_of(AttentionEvidence(evidence.figures, claims)).name == first
+
+
+def test_a_sink_says_from_what_share_of_the_text_it_rests() -> None:
+    weights = np.stack([planted("sink", True, doc)[None] for doc in range(4)])
+    figures = heads_of(weights)[0].figures
+    assert "tokens" not in because(AttentionEvidence(figures), "sink")
+    said = because(AttentionEvidence({**figures, "rests": 0.87}), "sink")
+    assert said.endswith("; more than half of it from 87% of their tokens")
+
+
+def test_every_type_has_a_family_and_storage_knows_its_name() -> None:
+    assert set(FAMILY_OF) == set(TYPES)
+    assert set(ATTENTION_TYPES) == set(TYPES)

@@ -119,6 +119,25 @@ def test_shuffled_pairs_that_a_causal_model_cannot_see_do_not_count() -> None:
     assert found.shuffled.tolist() == [[1.0, 0.0]]
 
 
+def test_a_first_word_that_heads_rest_on_is_left_out() -> None:
+    between = np.array([[[0.1, 0.0, 0.0], [0.9, 0.1, 0.0], [0.7, 0.2, 0.1]]])
+    assert most_attended(between).tolist() == [[-1, 0, 0]]
+    assert most_attended(between, without_first=True).tolist() == [[-1, -1, 1]]
+    back = Pairs(RELATION.sentence, ENDS, RELATION.start)  # all to the first word
+    same = attended(causal=True)
+    assert relation_scores(MostAttended(same.plain, same.shuffled, same.places, True, True), back, CHOOSING) is None
+
+
+def test_the_interval_is_over_sentences() -> None:
+    """24 pairs in 24 sentences, a quarter of the held-out 12 right: the bootstrap of a binomial share."""
+    found = relation_scores(attended(), RELATION, CHOOSING)
+    assert found is not None
+    assert found.interval.low[0, 0] == found.interval.high[0, 0] == 1.0
+    assert 0 <= found.interval.low[0, 1] < 0.1
+    assert 0.4 < found.interval.high[0, 1] < 0.6
+    assert found.single == pytest.approx(np.array([[1 / 512, 1.0]]))
+
+
 def test_a_half_without_pairs_has_no_scores() -> None:
     assert relation_scores(attended(), RELATION[:5], CHOOSING) is None
     assert relation_scores(attended(), RELATION[:0], CHOOSING) is None

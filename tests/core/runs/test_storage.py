@@ -69,7 +69,7 @@ def test_stages_are_those_asked_for_in_order_and_all_is_the_default() -> None:
 
 @pytest.mark.parametrize(
     ("asked", "sentence"),
-    [((4,), "--stages 4 does not exist. Choose some of 1, 2, 3."), ((1, 3), "Stage 3 cannot be cut into heads")],
+    [((5,), "--stages 5 does not exist. Choose some of 1, 2, 3, 4."), ((1, 3), "Stage 3 cannot be cut into heads")],
 )
 def test_a_stage_that_cannot_be_is_refused_with_a_sentence(asked: tuple[int, ...], sentence: str) -> None:
     with pytest.raises(Mistake, match=sentence):

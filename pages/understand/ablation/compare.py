@@ -1,0 +1,108 @@
+"""What several instruments say of the same head: switching it off, its slice, its share, its attention."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import streamlit as st
+
+from core.analysis.ablation_effects import ANGLE, HEAD, MEASURES
+from core.analysis.ablation_findings import amount
+from core.runs.steps import command
+from core.runs.tables import Row
+from pages.shared import show
+from pages.shared.attention import attention_rows, evidence_of
+from pages.shared.figures.table import figure_table
+from pages.shared.glossary import why
+from pages.shared.notices import shows_mistakes
+from pages.shared.text import plain, safe
+from pages.understand.ablation.figures import VERDICTS, ComparedHead, compared, scatter_figure
+from pages.understand.ablation.state import AblationView, shares, slices
+
+
+@shows_mistakes
+def instruments(shown: AblationView) -> None:
+    """One head: every measure without it, and what reading it says."""
+    st.subheader(shown.name, help=why("ablation", "interval", "random removals", "beyond the noise"), anchor=False)
+    found = shown.of_head()
+    if not found:
+        st.info("This layer was not measured: the step was run with --layers.", icon=":material/info:")
+        return
+    columns = ["with it", "without it", "random removals"]
+    lines = [(safe(MEASURES[name][0].upper() + MEASURES[name][1:]), _cells(row)) for name, row in found.items()]
+    if (group := shown.of_group()) is not None:
+        lines.append((safe(f"Its key/value group {shown.group}: {MEASURES[shown.measure]}"), _cells(group)))
+    st.html(figure_table(columns, 1, lines))
+    st.caption("Below each value: the change with its 95 % CI, paired by document, then the verdict.")
+    if shown.head:
+        _read(shown)
+
+
+def _cells(row: Row) -> list[str]:
+    name = row["measure"]
+    change, low, high = (amount(name, row[key], signed=True) for key in ("change", "low", "high"))
+    noise = "not compared"
+    if row["noise_low"] is not None:
+        noise = f"{amount(name, row['noise_low'], signed=True)} to {amount(name, row['noise_high'], signed=True)}"
+    verdict = "" if row["verdict"] is None else f"<small>{safe(row['verdict'])} the noise</small>"
+    return [
+        "–" if name == ANGLE else safe(amount(name, row["plain"])),
+        f"{safe(amount(name, row['value']))}<small>{safe(change)} ({safe(low)} to {safe(high)})</small>{verdict}",
+        safe(noise),
+    ]
+
+
+def _read(shown: AblationView) -> None:
+    """The head's slice, share and attention type, as far as the run has them."""
+    place, said = (shown.layer, shown.head), []
+    if (row := slices(shown.state, shown.measure).get(place)) is not None:
+        said.append(
+            f"**Its slice** at stage 1 alone finds the topic for {row['value']:.0%} of the documents: "
+            f"{plain(row['verdict'])} random slices."
+        )
+    if (share := shares(shown.state).get(place)) is not None:
+        said.append(f"**Its direct share** of the embedding is {share:.1%}.")
+    if shown.manifest.is_done("attention"):
+        attention = attention_rows(shown.state)[place]
+        because = evidence_of(attention, attention["type"]).removeprefix("no rule holds: ")
+        said.append(f"**Its attention** is {plain(attention['type'])}: {plain(because)}")
+    if said:
+        st.markdown("  \n".join(said), help=why("random slices", "attention type"))
+
+
+@shows_mistakes
+def scatter(shown: AblationView) -> None:
+    """Where reading and switching off disagree."""
+    st.subheader("Does its slice show what a head is needed for?", help=why("random slices", "ablation"), anchor=False)
+    read = slices(shown.state, shown.measure)
+    heads = compared(shown.rows(HEAD), read)
+    if not heads:
+        st.info("Heads are not compared with random slices in this run yet.", icon=":material/info:")
+        st.code(command("layers", shown.state.run.name), language="bash")
+        return
+    layers = {one.layer for one in heads}
+    st.markdown(plain(" ".join(_disagreement(heads))))
+    where = (
+        ""
+        if len(layers) > 1 or shown.shape.layers == 1
+        else (f" Slices of layer {min(layers)} alone: run '{command('layers', shown.state.run.name)}' for the others.")
+    )
+    show.figure(
+        scatter_figure(heads, shown.measure, (shown.layer, shown.head), show.theme()),
+        f"ablation against slices {shown.measure}",
+        pa.Table.from_pylist([vars(one) for one in heads]),
+        f"A dot per head, named layer.head where an instrument singles it out.{where}",
+        alt=f"{len(heads)} heads by the topic match of their slice and by the change of {MEASURES[shown.measure]} "
+        "without them.",
+    )
+
+
+def _disagreement(heads: list[ComparedHead]) -> list[str]:
+    said = []
+    for kind, words in VERDICTS.items():
+        some = [one for one in heads if (one.reads, one.needed) == kind]
+        if not some or kind == (False, False):
+            continue
+        names = ", ".join(f"layer {one.layer} head {one.head}" for one in some[:6])
+        more = f" and {len(some) - 6} more" if len(some) > 6 else ""
+        said.append(f"{len(some)} {'head' if len(some) == 1 else 'heads'}: {words} ({names}{more}).")
+    return said or ["No head is singled out by either."]

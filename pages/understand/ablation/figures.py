@@ -1,0 +1,146 @@
+"""The figures of the Ablation page: rows in, figures out, nothing of Streamlit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from core.analysis.ablation_effects import ANGLE, MEASURES
+from core.analysis.ablation_findings import amount, described
+from core.analysis.null import ABOVE, WITHIN
+from core.model.shape import ModelShape
+from core.runs.tables import Row
+from pages.shared.components.layer_grid import Cell, LayerGrid, Scale
+from pages.shared.figures.template import LEGEND_ABOVE, template
+from pages.shared.theme import DIVERGING, GRID_LINE, INK, MUTED, SEQUENTIAL, SERIES, SMALL_TICK_SIZE, colour_at
+
+MOST_NAMED = 14
+"""Heads whose names are in the scatter plot."""
+
+
+def effect_grid(cells: Mapping[tuple[int, int], Row], measure: str, shape: ModelShape, theme: str) -> LayerGrid:
+    """``cells`` by layer and head, head 0 for all heads of a layer; the colours are scaled by single heads."""
+    single = np.array([row["change"] for (_, head), row in cells.items() if head])
+    top = float(np.abs(single).max(initial=0.0)) or 1.0
+    stops = SEQUENTIAL[theme] if measure == ANGLE else DIVERGING[theme]
+
+    def cell(layer: int, head: int) -> Cell | None:
+        row = cells.get((layer, head))
+        if row is None:
+            return None
+        share = row["change"] / top if measure == ANGLE else 0.5 - 0.5 * row["change"] / top
+        who = f"head {head}" if head else "all heads"
+        label = f"Layer {layer}, {who}\n{MEASURES[measure]} {described(row)}".replace("; ", "\n")
+        return Cell(colour_at(share, stops), label, "●" if row["verdict"] not in (None, WITHIN) else "")
+
+    ends = (amount(measure, 0.0), amount(measure, top)) if measure == ANGLE else (_points(top), _points(-top))
+    breaks = [1]
+    if 1 < shape.kv_heads < shape.heads:
+        breaks = list(range(1, shape.heads, shape.heads // shape.kv_heads))
+    return LayerGrid(
+        label=f"Change of {MEASURES[measure]} without each of {shape.heads} heads of {shape.layers} layers.",
+        rows=[f"layer {layer}" for layer in range(1, shape.layers + 1)],
+        columns=["all", *(str(head) for head in range(1, shape.heads + 1))],
+        cells=[[cell(layer, head) for head in range(shape.heads + 1)] for layer in range(1, shape.layers + 1)],
+        legend=Scale(stops, *ends),
+        breaks=breaks,
+        name=f"ablation-{measure.replace(' ', '-')}",
+    )
+
+
+@dataclass(frozen=True)
+class ComparedHead:
+    """One head by two instruments: what its slice reads, and what its removal changes."""
+
+    layer: int
+    head: int
+    read: float
+    """Topic match of its slice alone."""
+    reads: bool
+    """Above random slices."""
+    change: float
+    needed: bool
+    """Its removal changes the measure beyond the noise."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.layer}.{self.head}"
+
+
+VERDICTS = {
+    (True, True): "reads the topic, and is needed",
+    (True, False): "reads the topic, but is not needed",
+    (False, True): "is needed, but its slice does not show it",
+    (False, False): "neither",
+}
+"""By ``reads`` and ``needed``."""
+
+
+def compared(cells: Mapping[tuple[int, int], Row], slices: Mapping[tuple[int, int], Row]) -> list[ComparedHead]:
+    """The heads that both instruments know."""
+    return [
+        ComparedHead(
+            *place,
+            read=float(slices[place]["value"]),
+            reads=slices[place]["verdict"] == ABOVE,
+            change=float(row["change"]),
+            needed=row["verdict"] != WITHIN,
+        )
+        for place, row in cells.items()
+        if place in slices
+    ]
+
+
+def scatter_figure(heads: Sequence[ComparedHead], measure: str, chosen: tuple[int, int], theme: str) -> go.Figure:
+    """What the slice reads to the right, what the removal changes upwards; heads that disagree have names."""
+    colours = dict(zip(VERDICTS, (SERIES[theme][1], SERIES[theme][4], SERIES[theme][3], MUTED[theme]), strict=True))
+    symbols = dict(zip(VERDICTS, ("circle", "diamond", "square", "circle-open"), strict=True))
+    factor = 1 if measure == ANGLE else 100
+    named = [one for one in heads if one.reads or one.needed]
+    named = sorted(named, key=lambda one: (one.reads == one.needed, -abs(one.change)))[:MOST_NAMED]
+    figure = go.Figure()
+    for kind, words in VERDICTS.items():
+        some = [one for one in heads if (one.reads, one.needed) == kind]
+        if not some:
+            continue
+        figure.add_trace(
+            go.Scatter(
+                x=[one.read for one in some],
+                y=[factor * one.change for one in some],
+                mode="markers+text",
+                name=words,
+                text=[one.name if one in named else "" for one in some],
+                textposition="top center",
+                textfont={"size": SMALL_TICK_SIZE},
+                marker={
+                    "size": 9,
+                    "symbol": symbols[kind],
+                    "color": colours[kind],
+                    "line": {"width": [2.5 if (one.layer, one.head) == chosen else 0.5 for one in some]},
+                },
+                customdata=[[one.layer, one.head] for one in some],
+                hovertemplate="layer %{customdata[0]}, head %{customdata[1]}<br>slice alone %{x:.1%}<br>"
+                "without it %{y:+.1f}<extra></extra>",
+            )
+        )
+    figure.add_hline(y=0, line={"color": GRID_LINE[theme], "width": 1})
+    figure.update_layout(
+        template=template(theme),
+        height=430,
+        xaxis={"tickformat": ".0%", "title": {"text": "topic match of the head's slice alone, stage 1"}},
+        yaxis={
+            "title": {"text": f"{MEASURES[measure]} without it, {'degrees' if measure == ANGLE else 'points'}"},
+            "tickfont": {"color": INK[theme]},
+        },
+        legend={**LEGEND_ABOVE, "font": {"size": SMALL_TICK_SIZE}},
+        margin={"t": 70, "b": 50},
+        dragmode=False,
+    )
+    return figure
+
+
+def _points(change: float) -> str:
+    return amount("names", change, signed=True)

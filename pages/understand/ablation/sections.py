@@ -1,0 +1,101 @@
+"""The upper part of the Ablation page: the measure, what the figures say, and the grid of layers and heads."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import streamlit as st
+
+from core.analysis.ablation_effects import ANGLE, HEAD, MEASURES
+from core.analysis.ablation_findings import ablation_findings
+from core.analysis.null import BELOW, WITHIN
+from core.runs.labels import CIRCULAR_NOTE, label_facts
+from pages.shared import show
+from pages.shared.components.layer_grid import GridCell, layer_grid
+from pages.shared.data import RunState
+from pages.shared.findings import sentences
+from pages.shared.glossary import why
+from pages.shared.notices import shows_mistakes
+from pages.shared.text import plain
+from pages.shared.url import decide, linked, linked_clicks
+from pages.understand.ablation.figures import effect_grid
+from pages.understand.ablation.state import AblationView, ablation_rows, measures_of
+
+_HOW = {"zero": "Its output is replaced by zeros.", "mean": "Its output is replaced by its mean over the sample."}
+
+
+def choose_view(state: RunState) -> AblationView:
+    """The measure, and the head that was clicked or is in the address; at first the one that changes most."""
+    assert state.manifest is not None
+    measures = measures_of(state)
+    measure = linked(
+        st.selectbox,
+        "Measure",
+        "effect",
+        measures,
+        measures[0],
+        format_func=lambda name: MEASURES[name][0].upper() + MEASURES[name][1:],
+        help=why("ablation"),
+    )
+    shape = state.manifest.shape
+    rows = [row for row in ablation_rows(state, "ablation") if (row["kind"], row["measure"]) == (HEAD, measures[0])]
+    first = min(rows, key=lambda row: (row["verdict"] != BELOW, row["change"]))
+    cell = linked_clicks(
+        {"layer": (range(1, shape.layers + 1), first["layer"]), "head": (range(shape.heads + 1), first["head"])}
+    )
+    return AblationView(state, measure, cell["layer"], cell["head"])
+
+
+@shows_mistakes
+def headline(shown: AblationView) -> None:
+    """What is beyond the noise, in sentences."""
+    found = ablation_findings(ablation_rows(shown.state, "ablation"), ablation_rows(shown.state, "ablation_noise"))
+    with st.container(border=True):
+        if found:
+            sentences(found)
+        else:
+            st.markdown(
+                "No single head changes topic match or retrieval beyond what random removals of the same size do.",
+                help=why("random removals", "beyond the noise"),
+            )
+        if label_facts(shown.manifest, "ablate").circular:
+            st.caption(plain(CIRCULAR_NOTE))
+
+
+@shows_mistakes
+def overview(shown: AblationView) -> None:
+    """Every head of every layer by what its removal changes."""
+    st.subheader(
+        f"{_title(shown.measure)} without each head",
+        help=why("ablation", "random removals", "beyond the noise"),
+        anchor=False,
+    )
+    grid = effect_grid(shown.cells, shown.measure, shown.shape, show.theme())
+    layer_grid(grid, f"ablation grid {shown.measure}", GridCell(shown.layer - 1, shown.head), _pick)
+    step = shown.manifest.steps["ablate"]
+    heads = shown.rows(HEAD)
+    beyond = sum(row["verdict"] != WITHIN for row in heads.values())
+    counted = next(iter(heads.values()))["documents"]
+    unit = "queries" if shown.measure == "queries" else "documents"
+    cut = f" Texts are cut to {step.options['tokens']} tokens." if "tokens" in step.options else ""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(
+            plain(
+                f"{_scale(shown.measure)} ● {beyond} of {len(heads)} heads are beyond the noise. "
+                f"{counted:,} {unit} of a sample by topic. {_HOW[step.options.get('how', 'zero')]}{cut} "
+                "Click a head to look at it."
+            )
+        )
+        show.downloads("ablation", lambda: pa.Table.from_pylist(ablation_rows(shown.state, "ablation")))
+
+
+def _title(measure: str) -> str:
+    return MEASURES[measure][0].upper() + MEASURES[measure][1:]
+
+
+def _scale(measure: str) -> str:
+    return "Mean angle in degrees." if measure == ANGLE else "Change in points of 100; red is a loss, blue a gain."
+
+
+def _pick(place: GridCell) -> None:
+    decide("layer", place.row + 1)
+    decide("head", place.column)

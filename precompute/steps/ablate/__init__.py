@@ -1,0 +1,1 @@
+"""The step ``ablate``: what happens without a head."""

@@ -1,0 +1,140 @@
+"""What switching heads off changes: figures worked out by hand, and what random removals show by chance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from core.analysis import ablation_effects
+from core.analysis.ablation_effects import (
+    ANGLE,
+    EXAMPLES,
+    KINDS,
+    MEASURES,
+    MOVED,
+    NAMES,
+    QUERIES,
+    SAME_TOPIC,
+    AblationTask,
+    against_noise,
+    changes_of,
+    false_alarms,
+    ndcg,
+    verdicts,
+)
+from core.analysis.ablation_pruning import ORDERS
+from core.analysis.bootstrap import Interval
+from core.retrieval.metrics import METRICS, Relevance, measured
+from core.runs import vocabulary
+
+TURN = np.array([[0.0, -1.0], [1.0, 0.0]])
+"""A quarter of a circle."""
+
+
+def task(labels: list[int], topics: int, **more: object) -> AblationTask:
+    return AblationTask(np.array(labels), topics, **more)  # type: ignore[arg-type]
+
+
+def test_names_of_the_tables_are_those_of_the_measures() -> None:
+    assert tuple(KINDS) == vocabulary.ABLATION_KINDS
+    assert tuple(MEASURES) == vocabulary.ABLATION_MEASURES
+    assert vocabulary.MOVED == MOVED
+    assert tuple(ORDERS) == vocabulary.ABLATION_ORDERS
+
+
+def test_topic_match_nearest_documents_and_angles_by_hand() -> None:
+    """Documents at 0°, 10° and 90°, topics' names at 5° and 80°, a query at 85° that asks for the document at 0°."""
+    at = np.radians([0, 10, 90, 5, 80, 85])
+    rows = np.stack([np.cos(at), np.sin(at)], axis=1)
+    asked = task([0, 1, 1], 2, relevant=((0,),))
+    found = asked.measure(rows, rows @ TURN.T)
+    assert found[NAMES].tolist() == [1, 0, 1]
+    # Of the document at 10° the nearest is that at 0°, and its own topic's comes second; so it is for the one at 90°.
+    assert np.isnan(found[SAME_TOPIC][0])
+    assert found[SAME_TOPIC][1:] == pytest.approx([1 / np.log2(3), 1.0])
+    assert found[QUERIES] == pytest.approx([1 / np.log2(4)])
+    assert found[ANGLE] == pytest.approx([90, 90, 90])
+    assert asked.neighbours(rows, [0]).tolist() == [[1, 2]]
+    assert EXAMPLES not in found  # no topic has five
+
+
+def test_ndcg_is_that_of_the_retrieval_study() -> None:
+    chance = np.random.default_rng(0)
+    scores, relevant = chance.normal(size=(30, 40)), chance.uniform(size=(30, 40)) < 0.3
+    answers = Relevance.of([np.flatnonzero(row).tolist() for row in relevant], np.zeros(40, dtype=int))
+    ranked = np.argsort(-scores, axis=1)[:, :10]
+    assert ndcg(scores, relevant) == pytest.approx(measured(ranked, answers)[list(METRICS).index("ndcg"), :, 9])
+
+
+def test_what_labels_and_queries_do_not_allow_is_not_measured() -> None:
+    assert task([-1, -1], 0).measures == [ANGLE]
+    assert task([0, 1], 2).measures == [NAMES, ANGLE]
+    assert task([0] * 5 + [1] * 5, 2).measures == [NAMES, EXAMPLES, SAME_TOPIC, ANGLE]
+
+
+def test_documents_without_a_label_have_no_match() -> None:
+    rows = np.eye(4)[[0, 1, 0, 0, 1]]
+    found = task([0, 1, -1], 2).measure(rows, rows)
+    assert found[NAMES][:2].tolist() == [1, 1]
+    assert np.isnan(found[NAMES][2])
+
+
+def test_centring_takes_the_documents_mean_from_both_sides() -> None:
+    rows = np.array([[1.0, 9.0], [-1.0, 9.0], [1.0, 8.0], [-1.0, 8.0]])
+    assert task([0, 1], 2).measure(rows, rows)[NAMES].tolist() == [1, 1]
+    shifted = rows + np.array([100.0, 0.0])
+    assert task([0, 1], 2, centre=True).measure(shifted, shifted)[NAMES].tolist() == [1, 1]
+
+
+def test_a_change_is_paired_by_document_and_leaves_out_those_without_a_figure() -> None:
+    values = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0], [np.nan, np.nan]])
+    found = changes_of(values, np.array([1.0, 1.0, 0.0, np.nan]))
+    assert found.value.tolist() == pytest.approx([0, -1 / 3])
+    assert (found.low[0], found.high[0]) == (0, 0)
+
+
+def test_p_is_that_of_student_s_t_with_one_more_draw() -> None:
+    draws = {1: np.array([-0.01, 0.0, 0.01, 0.02]), 2: np.array([0.1, 0.2, 0.3])}
+    found = against_noise(np.array([-0.2, 0.2]), np.array([1, 2]), draws, 0.0)
+    together = np.sqrt((3 * draws[1].var(ddof=1) + 2 * draws[2].var(ddof=1)) / 5)
+    assert draws[1].std(ddof=1) < together < draws[2].std(ddof=1)
+    z = (-0.2 - draws[1].mean()) / (together * np.sqrt(1 + 1 / 4))
+    assert found.p[0] == pytest.approx(2 * stats.t.cdf(z, 5))
+    assert found.p[1] == pytest.approx(1)
+    assert found.high[1] - 0.2 == pytest.approx(stats.t.ppf(0.975, 2) * 0.1 * np.sqrt(4 / 3))
+    assert found.adjusted[0] == pytest.approx(2 * found.p[0])
+
+
+def test_draws_that_change_nothing_have_a_spread_of_one_document() -> None:
+    found = against_noise(np.array([-0.01]), np.array([1]), {1: np.zeros(6)}, least=0.01)
+    assert found.p[0] == pytest.approx(2 * stats.t.cdf(-1 / np.sqrt(1 + 1 / 6), 5))
+
+
+def test_only_a_planted_head_is_beyond_the_noise_and_only_with_its_interval() -> None:
+    chance = np.random.default_rng(1)
+    noise = {layer: chance.normal(-0.01, 0.01, 12) for layer in range(1, 7)}
+    layers = np.repeat(np.arange(1, 7), 12)
+    change = chance.normal(-0.01, 0.01, 72)
+    change[70], change[3] = -0.08, 0.09
+    floor = against_noise(change, layers, noise, 1 / 325)
+    narrow = Interval(change, change - 0.02, change + 0.02)
+    assert {at: name for at, name in enumerate(verdicts(narrow, floor)) if name != "within"} == {
+        70: "below",
+        3: "above",
+    }
+    assert set(verdicts(Interval(change, change - 0.2, change + 0.2), floor)) == {"within"}
+
+
+def test_random_removals_in_place_of_heads_are_hardly_ever_flagged() -> None:
+    flagged = total = 0
+    for seed in range(20):
+        chance = np.random.default_rng(seed)
+        noise = {layer: chance.normal(0, 0.01 * layer, 12) for layer in range(1, 7)}
+        some = false_alarms(noise, 1 / 325)
+        flagged, total = flagged + some[0], total + some[1]
+    assert total == 20 * 72
+    assert flagged / total < 0.02
+    planted = {layer: np.array([0.0, 0.001, -0.001, 0.0005, 0.5]) for layer in range(1, 7)}
+    assert false_alarms(planted, 0.0)[0] >= 6
+    assert ablation_effects.LEVEL == 0.05

@@ -1,0 +1,121 @@
+"""The Ablation page without a browser: planted heads are named, a click is a link, and what is missing is said."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.model.shape import ModelShape
+from core.runs.run import Run
+from pages.understand.ablation.figures import compared, effect_grid, scatter_figure
+from tests.support.apps import page_at
+from tests.support.planted_ablation import planted_ablation
+
+PAGE = "pages/understand/ablation/page.py"
+
+
+@pytest.fixture(scope="module")
+def cache(analysed_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ablation")
+    shutil.copytree(analysed_cache / "demo", folder / "demo")
+    planted_ablation(Run(folder, "demo"))
+    return folder
+
+
+def said(app: AppTest) -> str:
+    kinds = ("title", "subheader", "markdown", "caption", "info", "warning", "error", "code")
+    parts = [str(element.value) for kind in kinds for element in app.get(kind)]
+    return "\n".join([*parts, *(element.proto.body for element in app.get("html"))]).replace("\\", "")
+
+
+def test_the_planted_heads_are_named_and_the_first_one_is_looked_at(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = page_at(cache, PAGE, monkeypatch)
+    text = said(app)
+    assert "Switching off layer 6 head 11 costs 10.0 points of topic match by names." in text
+    assert "Switching off layer 2 head 3 improves it by 8.0 points." in text
+    assert "● 2 of 72 heads are beyond the noise. 200 documents" in text
+    assert [heading.value for heading in app.subheader] == [
+        "Topic match by names without each head",
+        "Layer 6, head 11",
+        "Does its slice show what a head is needed for?",
+        "Documents that move most without layer 6, head 11",
+        "How many heads can go?",
+    ]
+    assert "50.0%<small>−10.0 (−12.0 to −8.0)</small><small>below the noise</small>" in text
+    assert "**Its slice** at stage 1 alone finds the topic for 59% of the documents: above random slices." in text
+    assert "layer 6 head 11" in text.split("reads the topic, and is needed")[1].split(".")[0]
+    assert "1 of its 2 nearest documents stay." in text
+    assert "**2 of 72 heads** can go" in text
+    assert "nDCG@10 0.698 against 0.700 with all heads (−0.2 points, 95 % CI −1.2 to +0.8)" in text
+    assert "Random heads: −12.0 points (−14.0 to −10.0)" in text
+    assert "python -m precompute export demo --heads heads.json --to" in text
+    assert not app.query_params
+
+
+def test_another_head_document_and_measure_by_the_address(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = page_at(cache, PAGE, monkeypatch, layer="2", head="3", effect="angle", moved="2")
+    headings = [heading.value for heading in app.subheader]
+    assert headings[:2] == ["Angle that documents move without each head", "Layer 2, head 3"]
+    assert "It moves by **18.0°**" in said(app)
+    app.selectbox(key="moved").set_value(1).run()
+    assert "It moves by **19.0°**" in said(app)
+    assert dict(app.query_params) == {"layer": "2", "head": "3", "effect": "angle"}
+
+
+def test_all_heads_of_a_layer_have_figures_but_no_documents(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = page_at(cache, PAGE, monkeypatch, layer="3", head="0")
+    assert "Layer 3, all heads" in [heading.value for heading in app.subheader]
+    assert "not compared" in said(app)
+    assert "Choose a single head in the grid" in said(app)
+
+
+def test_a_run_without_the_step_says_which_command_brings_it(
+    analysed_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = said(page_at(analysed_cache, PAGE, monkeypatch))
+    assert "has vectors, but no ablation yet" in text
+    assert "python -m precompute ablate demo" in text
+
+
+def test_a_damaged_table_costs_its_section_alone(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(cache / "demo", tmp_path / "demo")
+    Run(tmp_path, "demo").analysis_path("ablation_moved").write_bytes(b"not Parquet")
+    text = said(page_at(tmp_path, PAGE, monkeypatch))
+    assert "ablation_moved.parquet cannot be read" in text
+    assert "Switching off layer 6 head 11 costs" in text
+
+
+def test_red_is_a_loss_a_dot_is_beyond_the_noise_and_layers_that_were_not_swept_are_empty() -> None:
+    row = {"measure": "names", "low": 0.0, "high": 0.0, "noise_low": None, "noise_high": None, "p_adjusted": None}
+    cells = {
+        (1, 1): {**row, "change": -0.2, "verdict": "below"},
+        (1, 2): {**row, "change": 0.1, "verdict": "within"},
+        (1, 0): {**row, "change": -0.6, "verdict": None},
+    }
+    grid = effect_grid(cells, "names", ModelShape(2, 2, 2, 8, 4), "light")
+    assert grid.columns == ["all", "1", "2"]
+    assert [cell is None for cell in grid.cells[1]] == [True] * 3
+    everything, loss, gain = grid.cells[0]
+    assert everything is not None
+    assert loss is not None
+    assert gain is not None
+    assert everything.colour == loss.colour == "#B03A2E"  # the scale is that of single heads
+    assert gain.colour == "#89AFD9"
+    assert (loss.text, gain.text) == ("●", "")
+
+
+def test_heads_that_disagree_are_named_in_the_scatter_plot() -> None:
+    cells = {(1, head): {"change": -0.1 * head, "verdict": "below" if head == 1 else "within"} for head in (1, 2, 3)}
+    slices = {(1, head): {"value": 0.3, "verdict": "above" if head == 2 else "within"} for head in (1, 2)}
+    heads = compared(cells, slices)
+    assert [(one.name, one.reads, one.needed) for one in heads] == [("1.1", False, True), ("1.2", True, False)]
+    figure = scatter_figure(heads, "names", (1, 1), "light")
+    assert {trace.name: list(trace.text) for trace in figure.data} == {
+        "reads the topic, but is not needed": ["1.2"],
+        "is needed, but its slice does not show it": ["1.1"],
+    }
