@@ -23,6 +23,7 @@ PAGES = {
     "Understand": [
         ("stages", "Stages", "layers"),
         ("topics", "Topics", "category"),
+        ("aspects", "Aspects", "label"),
         ("layers", "Layers", "stacked_line_chart"),
         ("attention", "Attention", "visibility"),
         ("ablation", "Ablation", "toggle_off"),

@@ -19,7 +19,7 @@ from benchmarks.app_browser import chromium, fresh_page, settle
 from tests.support.session_client import SessionRecord
 
 _EXPLORE = ("", "head_map", "heat_map", "head_profile")
-_UNDERSTAND = ("stages", "topics", "layers", "attention", "ablation")
+_UNDERSTAND = ("stages", "topics", "aspects", "layers", "attention", "ablation")
 PATHS = (*_EXPLORE, *_UNDERSTAND, "your_document", "retrieval_lab")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from core.analysis import study
 from core.analysis.ablation_findings import ablation_findings, ablation_json, ablation_lines
 from core.analysis.agreement import Compared, all_compared
+from core.analysis.aspect_findings import AspectRows, aspect_findings, aspect_lines, aspects_json
 from core.analysis.cautions import Caution
 from core.analysis.findings import Finding, across_runs, findings
 from core.analysis.head_measures import TITLES
@@ -22,9 +23,10 @@ from core.errors import Mistake
 from core.model.stages import HEADS, RANDOM, STAGES
 from core.retrieval.cautions import all_cautions
 from core.retrieval.findings import retrieval_json, retrieval_lines, voting_findings
+from core.runs.aspects import aspect_labels, stored_aspects
 from core.runs.describe import brings_stages, left_out, sampled, stage_names, stored
 from core.runs.labels import CIRCULAR_NOTE
-from core.runs.results import all_labels, read_ablation, read_retrieval, read_tables, read_topics
+from core.runs.results import all_labels, read_ablation, read_aspects, read_retrieval, read_tables, read_topics
 from core.runs.run import Run, open_run, run_names
 from core.runs.tables import Row, Tables
 
@@ -39,10 +41,16 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
     tables = read_tables(run)
     stage = tables.manifest.study_stages[-1]
     merges = topic_merges(read_topics(run, original=True).vectors[stage], stage, threshold)
-    compared, retrieval = all_compared(all_labels(run)), read_retrieval(run)
+    compared, retrieval, aspects = all_compared(all_labels(run)), read_retrieval(run), read_aspects(run)
+    agreed = {name: all_compared(aspect_labels(run, name)) for name, of in stored_aspects(run).items() if len(of) > 1}
     given = all_cautions(tables, retrieval.get("retrieval", ()), compared)
     ablated = read_ablation(run)
-    said = [*findings(tables, merges, given), *_other_runs(run, tables), *voting_findings(retrieval, given)]
+    said = [
+        *findings(tables, merges, given),
+        *_other_runs(run, tables),
+        *voting_findings(retrieval, given),
+        *aspect_findings(aspects),
+    ]
     said += ablation_findings(**_ablation_rows(ablated)) if ablated else []
     if for_machines:
         found = {
@@ -50,8 +58,14 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
             **as_json(tables),
             "vectors": {**tables.manifest.vectors, "bytes": run.bytes("heads"), "run_bytes": run.bytes()},
             "agreement": [pair.as_json() for pair in compared],
+            **(
+                {"aspect_agreement": {name: [pair.as_json() for pair in pairs] for name, pairs in agreed.items()}}
+                if agreed
+                else {}
+            ),
             "topic_merges": {"stage": merges.stage, "threshold": merges.merges.threshold, "groups": merges.groups},
             **({"retrieval": retrieval_json(retrieval)} if retrieval else {}),
+            **({"aspects": aspects_json(aspects)} if aspects else {}),
             **({"ablation": ablation_json(**_ablation_rows(ablated))} if ablated else {}),
             "findings": [vars(finding) for finding in said],
         }
@@ -63,9 +77,11 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
             *_topic_match(tables),
             *_random_slices(tables),
             *_agreement(compared),
+            *(line for name, pairs in agreed.items() for line in _agreement(pairs, name)),
             *_maps(tables),
             *_merges(merges),
             *_retrieval(retrieval, tables, given),
+            *_aspects(aspects),
             *_ablation(ablated, tables),
             *_findings(said),
         ]
@@ -185,6 +201,12 @@ def _retrieval(found: dict[str, list[Row]], tables: Tables, given: list[Caution]
     return ["", title, *(f"  {line}" for line in retrieval_lines(found, tables.manifest.shape, given))]
 
 
+def _aspects(found: AspectRows) -> list[str]:
+    lines = aspect_lines(found) if found else []
+    title = "What does each head carry? Accuracy of a ridge probe with 95 % CI, against random slices of the same size"
+    return ["", title, *(f"  {line}" for line in lines)] if lines else []
+
+
 def _ablation(found: dict[str, list[Row]], tables: Tables) -> list[str]:
     if not found:
         return []
@@ -201,8 +223,8 @@ def _ablation_rows(found: dict[str, list[Row]]) -> dict[str, list[Row]]:
     return {"rows": found["ablation"], "noise": found["ablation_noise"]}
 
 
-def _agreement(compared: list[Compared]) -> list[str]:
-    lines = ["", "Do the sources of labels agree? Cohen's kappa, with 95 % intervals"] if compared else []
+def _agreement(compared: list[Compared], aspect: str = "labels") -> list[str]:
+    lines = ["", f"Do the sources of {aspect} agree? Cohen's kappa, with 95 % intervals"] if compared else []
     for pair in compared:
         lines.append(f"  {pair.sentence}")
         found = pair.agreement

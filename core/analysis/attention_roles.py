@@ -99,37 +99,35 @@ def association(heads: Sequence[tuple[int, str, str | None]], seed: int = 0) -> 
     types, roles = sorted({type_ for _, type_, _ in heads}), sorted({role for *_, role in heads}, key=str)
     if len(types) < 2 or len(roles) < 2:
         return None
-    layer, mine = (
-        np.array(values) for values in zip(*((at, types.index(type_)) for at, type_, _ in heads), strict=True)
-    )
-    theirs = np.array([roles.index(role) for *_, role in heads])
-    found = _bits(mine, theirs)[0]
+    ordered = sorted(heads, key=lambda head: head[0])
+    layer = np.array([at for at, _, _ in ordered])
+    mine = np.array([types.index(type_) for _, type_, _ in ordered])
+    theirs = np.array([roles.index(role) for *_, role in ordered])
+    size = (len(types), len(roles))
     chance = np.random.default_rng(seed)
-    drawn, total = np.zeros(PERMUTATIONS), np.zeros((len(types), len(roles)))
-    for number in range(PERMUTATIONS):
-        # Sorted by layer, then by chance: within each layer a permutation.
-        order = np.lexsort((chance.random(len(layer)), layer))
-        moved = np.empty_like(theirs)
-        moved[np.argsort(layer, kind="stable")] = theirs[order]
-        drawn[number], table = _bits(mine, moved)
-        total += table
+    # Layers are whole numbers: sorted by them and a share of 1, heads stay within their layer.
+    orders = np.argsort(layer + chance.random((PERMUTATIONS, len(layer))), axis=1)
+    drawn = _tables(mine, theirs[orders], size)
+    found, shuffled = _bits(_tables(mine, theirs[None], size))[0], _bits(drawn)
     expected = {
-        (type_, role): float(total[at, of] / PERMUTATIONS)
-        for at, type_ in enumerate(types)
-        for of, role in enumerate(roles)
+        (type_, role): float(drawn[:, at, of].mean()) for at, type_ in enumerate(types) for of, role in enumerate(roles)
     }
-    p = (1 + (drawn >= found - 1e-12).sum()) / (1 + PERMUTATIONS)
-    return Association(len(heads), float(found), float(drawn.mean()), float(p), expected)
+    p = (1 + (shuffled >= found - 1e-12).sum()) / (1 + PERMUTATIONS)
+    return Association(len(heads), float(found), float(shuffled.mean()), float(p), expected)
 
 
-def _bits(one: np.ndarray, other: np.ndarray) -> tuple[float, np.ndarray]:
-    """The mutual information of two labellings, and the table of how often their values meet."""
-    table = np.zeros((one.max() + 1, other.max() + 1))
-    np.add.at(table, (one, other), 1)
-    share = table / len(one)
-    alone = share.sum(axis=1, keepdims=True) * share.sum(axis=0, keepdims=True)
-    some = share > 0
-    return float((share[some] * np.log2(share[some] / alone[some])).sum()), table
+def _tables(mine: np.ndarray, theirs: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """``[draw, type, role]``: how often each meets each, of ``theirs[draw, head]``."""
+    cells = (np.arange(len(theirs))[:, None] * size[0] + mine) * size[1] + theirs
+    return np.bincount(cells.ravel(), minlength=len(theirs) * size[0] * size[1]).reshape(-1, *size)
+
+
+def _bits(tables: np.ndarray) -> np.ndarray:
+    """``[draw]``: the mutual information of ``tables[draw, type, role]``."""
+    share = tables / tables.sum(axis=(1, 2), keepdims=True)
+    alone = share.sum(axis=2, keepdims=True) * share.sum(axis=1, keepdims=True)
+    logs = np.log2(np.divide(share, alone, out=np.ones_like(share), where=share > 0))
+    return (share * logs).sum(axis=(1, 2))
 
 
 def exact_test(hits: int, of: int, other_hits: int, of_others: int) -> float:

@@ -51,7 +51,7 @@ class ShareSpace:
     def outputs(self, rows: np.ndarray) -> np.ndarray:
         """The heads' pooled outputs, ``[doc, head * width]``, that have these coordinates."""
         cut = rows.reshape(len(rows), self.heads, -1).transpose(1, 0, 2).astype(np.float64)
-        return (cut @ self._inverse).transpose(1, 0, 2).reshape(len(rows), -1)
+        return np.asarray((cut @ self._inverse).transpose(1, 0, 2).reshape(len(rows), -1))
 
     @cached_property
     def _inverse(self) -> np.ndarray:

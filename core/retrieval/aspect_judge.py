@@ -15,6 +15,7 @@ from core.analysis.bootstrap import Interval, ratios
 from core.analysis.leace import fit_eraser
 from core.analysis.null import random_orders
 from core.analysis.similarity import unit
+from core.model.share_space import ShareSpace
 from core.retrieval.aspect_switch import (
     FOLLOW,
     IGNORE,
@@ -86,20 +87,27 @@ def judge_switch(
     labels: Mapping[str, np.ndarray],
     positions: Mapping[str, str],
     seed: int = 0,
+    space: ShareSpace | None = None,
 ) -> Switched:
     """Of ``vectors[doc, head, dim]`` of a stage and ``own[doc, width]``, the model's embedding of the same documents.
 
-    ``labels[aspect][doc]`` are codes, -1 for none; an aspect that ``positions`` does not name is neutral.
+    ``labels[aspect][doc]`` are codes, -1 for none; an aspect that ``positions`` does not name is neutral. ``space`` is
+    that of stage 4, whose random slices are cut in it.
     """
     from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
     check_positions(positions, labels)
     with threadpool_limits(1):  # many small matrices, on which several threads lose more than they win
-        return _judged(vectors.astype(np.float32), own.astype(np.float32), labels, positions, seed)
+        return _judged(vectors.astype(np.float32), own.astype(np.float32), labels, positions, seed, space)
 
 
 def _judged(
-    vectors: np.ndarray, own: np.ndarray, labels: Mapping[str, np.ndarray], positions: Mapping[str, str], seed: int
+    vectors: np.ndarray,
+    own: np.ndarray,
+    labels: Mapping[str, np.ndarray],
+    positions: Mapping[str, str],
+    seed: int,
+    space: ShareSpace | None,
 ) -> Switched:
     moved = {name: position for name, position in positions.items() if position in (FOLLOW, IGNORE)}
     weights = learn_weights(head_cosines(vectors), labels, moved)
@@ -109,7 +117,7 @@ def _judged(
     split = halves(docs, seed)
     for learning, held_out in (split, split[::-1]):
         theirs = {name: codes[held_out] for name, codes in labels.items()}
-        for way, scores in _rankings(vectors, own, labels, moved, learning, held_out, seed):
+        for way, scores in _rankings(vectors, own, labels, moved, learning, held_out, seed, space):
             ranked = first_others(scores)
             for name, codes in theirs.items():
                 found = shares.setdefault(way, {}).setdefault(name, np.zeros(docs))
@@ -139,6 +147,7 @@ def _rankings(
     learning: np.ndarray,
     held_out: np.ndarray,
     seed: int,
+    space: ShareSpace | None,
 ) -> Iterator[tuple[str, np.ndarray]]:
     """Ways and ``[doc, doc]`` scores of the held-out documents; random ones as often as they are drawn."""
     known = {name: codes[learning] for name, codes in labels.items()}
@@ -155,8 +164,9 @@ def _rankings(
             centred = fit_eraser(centred[learning], known[name]).erased(centred)
         yield ERASED, _cosines(centred[held_out])
     flat = vectors.reshape(docs, -1)
-    for order in random_orders(heads * dim, SLICINGS, seed):
-        sliced = flat[:, order].reshape(vectors.shape)
+    outputs = flat if space is None else space.outputs(flat)
+    for order in random_orders(outputs.shape[1], SLICINGS, seed):
+        sliced = flat[:, order].reshape(vectors.shape) if space is None else space.slices(order)(outputs)
         found = learn_weights(head_cosines(sliced[learning]), known, moved)
         yield SLICES, _weighted(found, head_cosines(sliced[held_out]))
     drawn = np.random.default_rng([seed, 5])

@@ -53,7 +53,7 @@ class TurnedHeads:
             return self.space.weighted(flat, self.weights)
         assert rows.outputs is not None, "the rest needs stage 3"
         # rest + Σ weight · share = embedding + Σ (weight - 1) · share: where nothing is turned, it is stage 3 itself.
-        return self.space.weighted(flat, self.weights - 1) + rows.outputs.astype(np.float32)
+        return np.asarray(self.space.weighted(flat, self.weights - 1) + rows.outputs.astype(np.float32))
 
     def scores(self, queries: ShareRows, docs: ShareRows) -> np.ndarray:
         """Cosines ``[query, doc]``."""

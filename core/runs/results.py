@@ -257,6 +257,14 @@ def read_retrieval(run: Run) -> dict[str, list[Row]]:
     return {name: read_analysis(run, name).to_pylist() for name in ("retrieval", "pruned", "weights", *added)}
 
 
+def read_aspects(run: Run) -> dict[str, list[Row]]:
+    """The tables of aspects but for the documents'; none where the run's aspects have not been probed."""
+    if not run.manifest().is_done("aspects"):
+        return {}
+    names = (name for name in STEPS["aspects"].tables if name != "aspect_documents")
+    return {name: read_analysis(run, name).to_pylist() for name in names}
+
+
 def read_ablation(run: Run) -> dict[str, list[Row]]:
     """The tables of ablation that a report is made from; none where no head has been switched off."""
     if not run.manifest().is_done("ablate"):

@@ -156,6 +156,8 @@ _SLICING = pa.field("slicing", pa.string(), nullable=False)
 _HEAD = pa.field("head", pa.int16(), nullable=False)
 _TASK = pa.field("task", pa.string(), nullable=False)
 _LAYER = pa.field("layer", pa.int16(), nullable=False)
+_ASPECT = pa.field("aspect", pa.string(), nullable=False)
+_OTHER = pa.field("other", pa.string(), nullable=False)
 _TERM = (pa.field("kind", pa.string(), nullable=False), pa.field("layer", pa.int16()), pa.field("head", pa.int16()))
 
 ANALYSIS: dict[str, pa.Schema] = {
@@ -483,6 +485,73 @@ ANALYSIS: dict[str, pa.Schema] = {
             pa.field("place", pa.int8(), nullable=False),
             pa.field("doc", pa.int32(), nullable=False),
             *_figures("similarity"),
+        ]
+    ),
+    # How well an aspect is read from each head alone (0: the full embedding), and where it lies among random slices.
+    "aspects": pa.schema(
+        [
+            _STAGE,
+            _ASPECT,
+            pa.field("measure", pa.string(), nullable=False),
+            _HEAD,
+            *_figures("value", "low", "high", "percentile", "p", "p_adjusted"),
+            pa.field("verdict", pa.string()),
+        ]
+    ),
+    "aspect_summary": pa.schema(
+        [
+            _STAGE,
+            _ASPECT,
+            pa.field("measure", pa.string(), nullable=False),
+            pa.field("source", pa.string(), nullable=False),
+            pa.field("classes", pa.int32(), nullable=False),
+            pa.field("documents", pa.int32(), nullable=False),
+            *_figures("chance", "majority", "penalty", "full_penalty"),
+            pa.field("slicings", pa.int32(), nullable=False),
+            *_figures("heads", "slices", "slices_sd", "slices_low", "slices_high", "slices_least", "slices_most"),
+            *_figures("spread", "slices_spread", "slices_spread_high", "spread_p", "flagged", "largest_p"),
+        ]
+    ),
+    # The values of each aspect: their documents in the corpus, and how many of them were probed.
+    "aspect_values": pa.schema(
+        [
+            _STAGE,
+            _ASPECT,
+            pa.field("code", pa.int32(), nullable=False),
+            pa.field("value", pa.string(), nullable=False),
+            pa.field("documents", pa.int32(), nullable=False),
+            pa.field("sampled", pa.int32(), nullable=False),
+        ]
+    ),
+    # Do two aspects go together in the corpus (Cramér's V), and in random slices (correlation of the accuracies)?
+    "aspect_pairs": pa.schema(
+        [
+            _STAGE,
+            _ASPECT,
+            _OTHER,
+            pa.field("documents", pa.int32(), nullable=False),
+            *_figures("cramers_v", "correlation"),
+        ]
+    ),
+    # An aspect among documents that have the same value of the other one.
+    "aspect_within": pa.schema(
+        [
+            _STAGE,
+            _ASPECT,
+            _OTHER,
+            _HEAD,
+            *_figures("value", "low", "high", "chance", "slices", "slices_low", "slices_high"),
+            pa.field("documents", pa.int32(), nullable=False),
+        ]
+    ),
+    # What the probe says of every document that it was not trained on: the full embedding first, then every head.
+    "aspect_documents": pa.schema(
+        [
+            _STAGE,
+            _ASPECT,
+            pa.field("doc", pa.int32(), nullable=False),
+            pa.field("code", pa.int32(), nullable=False),
+            pa.field("predicted", pa.list_(pa.field("element", pa.int16())), nullable=False),
         ]
     ),
     # Each term's signed part of the embedding's length, over a sample: those of one document add up to 1. ``kind`` is

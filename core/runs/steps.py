@@ -87,6 +87,12 @@ STEPS: dict[str, StepFacts] = {
         from_labels=True,
         in_all="optional",
     ),
+    "aspects": StepFacts(
+        "figures of aspects",
+        tables=("aspects", "aspect_summary", "aspect_values", "aspect_pairs", "aspect_within", "aspect_documents"),
+        from_labels=True,
+        in_all="optional",
+    ),
     "attention": StepFacts(
         "figures of attention",
         tables=(

@@ -115,6 +115,34 @@ LAYOUTS: dict[str, Layout] = {
         exact=False,
         never_null=("value",),
     ),
+    "aspects": Layout(
+        ("aspect", "measure", "head"),
+        lambda sizes: known.MOST_ASPECTS * len(known.ASPECT_MEASURES) * (1 + sizes.heads),
+        exact=False,
+        never_null=("value",),
+    ),
+    "aspect_summary": Layout(
+        ("aspect", "measure"),
+        lambda sizes: known.MOST_ASPECTS * len(known.ASPECT_MEASURES),
+        exact=False,
+        never_null=("chance", "majority", "heads", "slices", "slices_sd", "spread_p", "flagged"),
+    ),
+    "aspect_values": Layout(
+        ("aspect", "code"), lambda sizes: known.MOST_ASPECTS * known.MOST_ASPECT_VALUES, exact=False
+    ),
+    "aspect_pairs": Layout(
+        ("aspect", "other"),
+        lambda sizes: known.MOST_ASPECTS**2,
+        exact=False,
+        never_null=("cramers_v", "correlation"),
+    ),
+    "aspect_within": Layout(
+        ("aspect", "other", "head"),
+        lambda sizes: known.MOST_ASPECTS**2 * (1 + sizes.heads),
+        exact=False,
+        never_null=("value", "chance", "slices"),
+    ),
+    "aspect_documents": Layout(("aspect", "doc"), lambda sizes: known.MOST_ASPECTS * sizes.documents, exact=False),
     "attention": Layout(("head",), lambda sizes: sizes.heads, per="layer"),
     "attention_patterns": Layout(("head", "offset"), lambda sizes: sizes.heads * (2 * known.FARTHEST + 1), per="layer"),
     "attention_scores": Layout(("head",), lambda sizes: sizes.heads, per="layer"),
@@ -270,6 +298,8 @@ _OWN_TEXTS: dict[str, dict[str, tuple[object, ...]]] = {
     "null": {"measure": known.NULL_MEASURES, "verdict": known.NULL_VERDICTS},
     "null_summary": {"measure": known.NULL_MEASURES},
     "untrained": {"measure": (*known.NULL_MEASURES, "groups")},
+    "aspects": {"measure": known.ASPECT_MEASURES, "verdict": known.NULL_VERDICTS},
+    "aspect_summary": {"measure": known.ASPECT_MEASURES},
     "layers": {"measure": tuple(known.LAYER_CURVES)},
     "layer_curves": {
         "measure": tuple(known.LAYER_CURVES),
@@ -334,6 +364,7 @@ def _wrong_values(name: str, layout: Layout, table: pa.Table, sizes: Sizes) -> s
         "position": (0, sizes.heads - 1),
         "rank": (1, sizes.topics),
         "samples": (0, 2**31),
+        "code": (0, known.MOST_ASPECT_VALUES - 1),
         "heads": (1, sizes.heads),
         "goes": (1, sizes.heads),
         "k": (1, known.DEPTH),

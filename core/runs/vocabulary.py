@@ -42,6 +42,10 @@ TYPE_EXAMPLES = 5
 FARTHEST = 32
 """Tokens between the ends of an attention pattern and its middle."""
 
+ASPECT_MEASURES = ("accuracy", "balanced", "neighbours")
+"""What a head is said to carry an aspect by."""
+MOST_ASPECTS, MOST_ASPECT_VALUES = 24, 10_000
+
 LAYER_CURVES = {
     "topic_match": ("full", HEADS, RANDOM),
     "selectivity": ("full", HEADS, RANDOM),

@@ -39,7 +39,17 @@ from core.runs.run import Run, open_run, row_among, run_names
 from core.runs.shares import full_topics, space_of
 from core.runs.tables import Tables
 from core.search.index import SearchHits, find, scan
-from pages.shared.run_version import ATTENTION, DOCUMENTS, FIGURES, RETRIEVAL, SEARCH, VECTORS, one_version, version_of
+from pages.shared.run_version import (
+    ASPECTS,
+    ATTENTION,
+    DOCUMENTS,
+    FIGURES,
+    RETRIEVAL,
+    SEARCH,
+    VECTORS,
+    one_version,
+    version_of,
+)
 
 MOST_VECTORS = 2 * 2**30
 """Bytes of one stage's vectors that pages hold: a hundred thousand documents of the study's model take 0.8 GB."""
@@ -95,6 +105,11 @@ class RunState:
     def attention_version(self) -> str:
         """Changes whenever what the heads look at does."""
         return self._version(*ATTENTION)
+
+    @property
+    def aspects_version(self) -> str:
+        """Changes whenever the labels or what heads carry do."""
+        return self._version(*ASPECTS)
 
     @property
     def outdated(self) -> bool:

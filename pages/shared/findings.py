@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.analysis.ablation_findings import ablation_findings
+from core.analysis.aspect_findings import aspect_findings
 from core.analysis.findings import Finding, across_runs, findings
 from core.analysis.report import topic_merges
 from core.retrieval.cautions import all_cautions
@@ -12,6 +13,7 @@ from core.retrieval.findings import voting_findings
 from core.runs.results import read_ablation, read_retrieval, read_topics
 from core.runs.run import Run
 from core.runs.tables import Tables
+from pages.shared.aspects import aspect_rows
 from pages.shared.data import RunState, runs, tables
 from pages.shared.run_version import ABLATION, FIGURES, RETRIEVAL, one_version, version_of
 from pages.shared.text import plain, safe, shortened
@@ -29,6 +31,7 @@ PAGES = {
     "groups": ("pages/understand/stages/page.py", "Stages"),
     "topics": ("pages/understand/topics/page.py", "Topics"),
     "circular": ("pages/understand/topics/page.py", "Topics"),
+    "aspects": ("pages/understand/aspects/page.py", "Aspects"),
     "ablation": ("pages/understand/ablation/page.py", "Ablation"),
 }
 """Where a finding about something can be seen; the same keys as Finding.about, but for what is missing."""
@@ -43,6 +46,7 @@ TITLES = {
     "separation": "Are heads distinguishable?",
     "selectivity": "Do heads follow topics?",
     "pooling": "Pooling heads",
+    "aspects": "What heads carry",
     "voting": "Voting against the full embedding",
     "roles": "Roles of heads",
     "redundancy": "Most redundant heads",
@@ -156,6 +160,7 @@ def all_findings(state: RunState) -> None:
         found = [*found, *_voting(state.run, state.retrieval_version, tables(state))]
     if state.manifest.is_done("ablate"):
         found = [*found, *_ablation(state.run, version_of(state.manifest, ABLATION))]
+    found = [*found, *aspect_findings(aspect_rows(state))]
     for about, title in TITLES.items():
         chosen = [finding for finding in found if finding.about == about]
         if not chosen or about in FIRST:

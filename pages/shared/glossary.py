@@ -65,6 +65,9 @@ TERMS: dict[str, str] = {
     "or a text's first token.",
     "entropy": "How evenly a head divides its attention, as a share of what is possible: 0 all on one token, 1 all "
     "alike. In whatever order, it is the same.",
+    "aspect": "A label axis of the corpus: topic, genre, language, length, or any column with few values.",
+    "Cramér's V": "How far one aspect decides the other in this corpus: 0 not at all, 1 wholly; corrected for small "
+    "samples.",
     "ablation": "A head's output is replaced inside the model, before anything later reads it, and the texts, topic "
     "names and queries are embedded again.",
     "random removals": "The noise floor: as much as a head's output is removed from the same layer in a random "

@@ -20,8 +20,9 @@ RETRIEVAL = ("embed", "slim", "label", "analyse", "retrieve")
 LAYERS = ("embed", "label", "layers")
 ATTENTION = ("embed", "attention")
 ABLATION = ("embed", "label", "ablate")
+ASPECTS = ("embed", "slim", "label", "aspects")
 SEARCH = ("embed", "search")
-"""The same for what heads find, the layer sweep, what heads look at, ablation, and the full-text index."""
+"""The same for what heads find, the layer sweep, what heads look at, ablation, aspects, and the full-text index."""
 
 
 def version_of(manifest: Manifest, steps: tuple[str, ...]) -> str:

@@ -19,7 +19,7 @@ from tests.support.browser import eventually, settle
 from tests.support.servers import SLOW, free_port
 
 EXPLORE = ("", "head_map", "heat_map", "head_profile")
-UNDERSTAND = ("stages", "topics", "layers", "attention", "ablation")
+UNDERSTAND = ("stages", "topics", "aspects", "layers", "attention", "ablation")
 PAGES = (*EXPLORE, *UNDERSTAND, "your_document", "retrieval_lab")
 COOKIE_SECRET, CLIENT_SECRET = "0123456789abcdef" * 4, "a-secret-that-no-log-may-show"
 

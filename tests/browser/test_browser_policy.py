@@ -24,6 +24,7 @@ PAGES = {
     "head_profile": ".js-plotly-plot",
     "stages": ".js-plotly-plot",
     "topics": ".js-plotly-plot",
+    "aspects": "h1",
     "layers": "h1",
     "attention": "h1",
     "ablation": "h1",

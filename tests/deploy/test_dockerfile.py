@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parents[2]
 STAGES = stages((ROOT / "Dockerfile").read_text())
 FOLDERS = re.compile(r"(?<![\w./-])/(app|cache|demo|models|opt/venv|tmp)(?![\w-])")
 """Of the image: in a replay they are below a folder of ours."""
-QUICKLY = "--iterations 90 --without retrieve layers attention"
+QUICKLY = "--iterations 90 --without retrieve layers aspects attention"
 """As ``analysed_cache`` was made; with the image's own number the maps would be made again, for most of a minute."""
 PATIENCE = 90
 

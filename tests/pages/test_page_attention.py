@@ -200,6 +200,7 @@ def test_experiments_have_their_sections(tried: Path, monkeypatch: pytest.Monkey
     assert "90% of its attention from a repeated random token is on the token after its first occurrence" in text
     assert "**Also modifier** – determiner → noun: the right word gets most of its attention in 85% of 40" in text
     assert "From a token seen again to the token after its first occurrence: right in 15 of 15 here." in text
+    assert "90.0%<small>89.0% to 91.0%</small>" in text
     assert "The best head on the choosing half, 6.1, is right for 85% of 40 held-out pairs" in text
     assert "1 head of 72 beyond both." in text
     assert "older version" not in text

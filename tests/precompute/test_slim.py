@@ -244,7 +244,7 @@ def test_all_keeps_a_sample_in_the_end_and_says_so(
     early = command("embed", *common, "--store-vectors", "sample")
     assert early.status == 2
     assert "a sample is kept only afterwards. Use 'all' with --store-vectors sample, or 'slim'" in early.err
-    more = ("--iterations", 30, "--query-limit", 6, "--without", "layers", "attention")
+    more = ("--iterations", 30, "--query-limit", 6, "--without", "layers", "aspects", "attention")
     sample = ("--store-vectors", "sample", "--vector-sample", 9)
     done = command("all", *common, *more, *sample)
     assert done.status == 0, done.err

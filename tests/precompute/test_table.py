@@ -35,7 +35,7 @@ def test_all_runs_what_others_need_and_then_what_can_be_left_out() -> None:
 
 
 def test_other_labels_make_figures_about_topics_outdated() -> None:
-    assert made_from_labels() == ("analyse", "retrieve", "layers", "ablate")
+    assert made_from_labels() == ("analyse", "retrieve", "layers", "aspects", "ablate")
 
 
 def test_a_file_has_one_step_that_writes_it_beside_embed() -> None:

@@ -99,6 +99,7 @@ async def topics(walker: Walker) -> None:
 
 async def depth(walker: Walker) -> None:
     """What a run has of them, or how it would be made."""
+    await walker.turn("aspects")
     await walker.turn("layers")
     await walker.turn("attention")
     await walker.turn("ablation")

@@ -18,6 +18,7 @@ from core.model.stages import HEADS, STAGES
 from core.runs.tables import Row, Tables
 from pages.explore.head_profile.sections import LINKED, HeadView, evidence
 from pages.shared import show
+from pages.shared.aspects import carried_here, carried_line
 from pages.shared.attention import attention_badge, types_here
 from pages.shared.controls import choose_other_run
 from pages.shared.data import RunState, labels, own_similarity, tables, topics
@@ -170,7 +171,7 @@ def gallery(state: RunState, found: Tables, stage: int) -> None:
 
 
 def _group(state: RunState, found: Tables, stage: int, rows: list[Row], gaps: dict[int, ByTopic], key: str) -> None:
-    types = types_here(state)
+    types, carried = types_here(state), carried_here(state, stage)
     limit = max((float(np.abs(one.gap).max(initial=0)) for one in gaps.values()), default=0.0)
     with st.container(horizontal=True, gap="small", key=f"grid-{key}"):
         for row in rows:
@@ -180,6 +181,7 @@ def _group(state: RunState, found: Tables, stage: int, rows: list[Row], gaps: di
                     st.html(_bars(gaps[row["head"]], topics(state).names, limit))
                 st.caption(plain(_line(found, stage, row)))
                 _against_slices(found, stage, row["head"])
+                carried_line(carried.get(row["head"]))
                 attention_badge(types.get(row["head"]))
 
 

@@ -16,6 +16,7 @@ from core.model.stages import HEADS
 from core.retrieval.head_index import largest
 from core.runs.tables import Row, Tables
 from pages.shared import show
+from pages.shared.aspects import carried_in_words
 from pages.shared.attention import evidence_of, types_here
 from pages.shared.cards import Card, cards
 from pages.shared.components.step_keys import step_keys
@@ -124,7 +125,18 @@ def role(shown: HeadView) -> None:
         for other in (row.get("roles") or [])[1:]:
             st.markdown(f"**Also {plain(other)}** – {plain(evidence(row, other))}")
             st.caption(plain(RULES[other].sentence if other in RULES else ""))
+        carries(shown)
         looks(shown)
+
+
+def carries(shown: HeadView) -> None:
+    """Which aspects can be read from the head, where the run's aspects have been probed."""
+    if (said := carried_in_words(shown.state, shown.stage, shown.head)) is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f"**Carries: {plain(said)}**", help=why("aspect", "random slices"))
+        kept = {name: value for name, value in st.query_params.items() if name in ("run", "stage", "head")}
+        st.page_link("pages/understand/aspects/page.py", label="All aspects", query_params=kept)
 
 
 def among_slices(shown: HeadView) -> None:

@@ -110,7 +110,7 @@ def roles(shown: AttentionView) -> None:
     rows, by_layer = attention_rows(state), layer_roles(state, stage)
     every = [(*at, row["type"], by_layer[at]) for at, row in rows.items() if at in by_layer]
     meet = [(layer, type_, role) for layer, _, type_, role in every] or [(own, one.type, one.role) for one in heads]
-    together = association(meet)
+    together = _together(tuple(meet))
     if together is not None:
         st.markdown(plain(together.sentence))
     counts = Counter((type_, role) for _, type_, role in meet)
@@ -121,6 +121,11 @@ def roles(shown: AttentionView) -> None:
         + (" In brackets: what roles shuffled among the heads of each layer give on average." if together else "")
         + (f" The first sentence: heads of layer {own}." if every else "")
     )
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _together(heads: tuple[tuple[int, str, str | None], ...]) -> Association | None:
+    return association(heads)
 
 
 def _cross(met: Mapping[tuple[str, str | None], int], together: Association | None) -> str:

@@ -27,17 +27,55 @@ from pages.shared.figures.relations import (
     offset_name,
     ranking_figure,
 )
+from pages.shared.figures.table import figure_table
 from pages.shared.glossary import why
 from pages.shared.notices import shows_mistakes
-from pages.shared.text import plain
+from pages.shared.text import plain, safe
 from pages.shared.url import linked
 from pages.understand.attention.sections import AttentionView
 
 MOST = 15
+_LINES = (
+    ("Token after a repeated one's first occurrence", "induction", "induction_unrepeated"),
+    ("First occurrence of a repeated token", "duplicate", "duplicate_unrepeated"),
+    ("Similar words, correlation", "similarity", "similarity_exchanged"),
+    ("Tokens of the documents that rest on the first", "rests", None),
+)
 _BOTH_WAYS = (
     "This model sees both ways. It can compare the two copies of the random tokens from either side, so these figures "
     "say that a head matches equal tokens, not that it predicts what comes next, as induction does in a causal model."
 )
+
+
+@shows_mistakes
+def scores(shown: AttentionView) -> None:
+    """The head's figures in the experiments that need no treebank, whether they give it a type or not."""
+    found = experiments(shown.state)
+    row = found.scores[shown.layer, shown.head] if found else None
+    if row is None:
+        return
+    lines = []
+    for label, measure, baseline in _LINES:
+        value, other = row[measure], row[baseline] if baseline else None
+        if value is None:
+            continue
+        form = "{:.2f}" if measure == "similarity" else "{:.1%}"
+        ends = [row[f"{measure}_{end}"] for end in ("low", "high")] if baseline else []
+        small = f"<small>{safe(' to '.join(_form(form, end) for end in ends))}</small>" if ends else ""
+        lines.append(
+            (safe(label), [safe(_form(form, value)) + small, safe(_form(form, other)) if other is not None else "–"])
+        )
+    if lines:
+        st.html(figure_table(["value", "baseline"], 0, lines))
+        st.caption(
+            "In experiments, with 95 % intervals. Baselines: the same distance where nothing is repeated; words "
+            "exchanged.",
+            help=why("induction", "semantic similarity", "sink"),
+        )
+
+
+def _form(form: str, value: float) -> str:
+    return form.format(value).replace("-", "−")
 
 
 @shows_mistakes
@@ -97,12 +135,13 @@ def ranking(shown: AttentionView) -> None:
     relations = list(dict.fromkeys(row["relation"] for row in found.relations))
     measured = [name for name in (*SEEN_AGAIN, SIMILAR) if _measured(found, name)]
     options = [*relations, *measured]
-    if not options:
+    if not relations:
         st.info(
-            "The tokenizer does not know Headscope's English sentences. Give a treebank in the model's language with "
-            "`--treebank FILE.conllu`.",
+            "There are no relations: the model does not know the treebank's words, or the treebank has too few pairs. "
+            "Give one in the model's language with `--treebank FILE.conllu`.",
             icon=":material/translate:",
         )
+    if not options:
         return
     beyond = {name: sum(row["beyond"] for row in found.relations if row["relation"] == name) for name in relations}
     name = linked(

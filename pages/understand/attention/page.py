@@ -5,7 +5,7 @@ import streamlit as st
 from pages.shared.controls import choose_run
 from pages.shared.empty_states import ready
 from pages.understand.attention.alike import roles, same_type
-from pages.understand.attention.experiments import examples, families, ranking
+from pages.understand.attention.experiments import examples, families, ranking, scores
 from pages.understand.attention.sections import AttentionView, average, chosen_head, overview, verdict
 from pages.understand.attention.text import in_a_text
 
@@ -25,6 +25,7 @@ if ready(state, "attention"):
     left, right = st.columns([2, 3], gap="large")
     with left:
         verdict(shown)
+        scores(shown)
     with right:
         average(shown)
     examples(shown)

@@ -13,6 +13,7 @@ from core.retrieval.aspect_switch import FOLLOW, IGNORE, NEUTRAL, PLACES, POSITI
 from core.retrieval.findings import switch_sentences
 from core.runs.aspects import Aspect, aspects_of
 from core.runs.run import Run
+from core.runs.shares import space_of
 from core.runs.tables import Row
 from pages.shared.data import RunState, vector_docs
 from pages.shared.figures.table import figure_table
@@ -29,6 +30,8 @@ SAMPLE = 1_200
 _MOST = 8
 """Aspects that have a switch."""
 _LEAST_DOCUMENTS = 40
+_OUTPUT = 3
+"""The stage of the model's own embedding; a run without it is compared with the last one that it has before it."""
 _MOVED, _OF = "an aspect's switch was moved", "the run and stage whose heads follow aspects"
 _ICONS = {FOLLOW: ":material/add_circle:", NEUTRAL: ":material/remove:", IGNORE: ":material/block:"}
 
@@ -166,11 +169,13 @@ def _aspects(run: Run, version: str) -> tuple[Aspect, ...]:
 @st.cache_resource(max_entries=64, show_spinner="Learning head weights …")
 @one_version(*RETRIEVAL)
 def _learned(run: Run, version: str, stage: int, moved: tuple[tuple[str, str], ...]) -> SwitchFigures:
-    heads, own_stage = run.manifest().shape.heads, max(each for each in run.manifest().stages if each <= 3)
+    heads = run.manifest().shape.heads
+    own_stage = max((each for each in run.manifest().stages if each <= _OUTPUT), default=stage)
     vectors = _sample(run, version, stage)
     docs = run.vector_docs()[_rows(run)]
     labels = {aspect.name: aspect.codes[docs] for aspect in _aspects(run, version)}
-    found = judge_switch(vectors.reshape(len(docs), heads, -1), _sample(run, version, own_stage), labels, dict(moved))
+    by_head, own = vectors.reshape(len(docs), heads, -1), _sample(run, version, own_stage)
+    found = judge_switch(by_head, own, labels, dict(moved), space=space_of(run, run.manifest(), stage))
     return SwitchFigures(found, found.rows(), len(docs), own_stage)
 
 

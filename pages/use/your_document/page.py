@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.analysis.examples import LEAST_EXAMPLES
+from pages.shared.aspect_guess import aspects_section
 from pages.shared.controls import choose_head, choose_run, choose_stage
 from pages.shared.corpus import EXAMPLES, NAMES, references
 from pages.shared.data import RunState, tables
@@ -146,6 +147,7 @@ def through_every_head(state: RunState, chosen: Chosen) -> None:
     shown = DocumentView(state, chosen.name, found, part, stage, head, measure, reference)
     consensus_section(shown)
     profile_section(shown)
+    aspects_section(state, stage, head, shown.vectors(stage))
     along_section(shown)
     neighbours_section(shown)
     words_section(shown)

@@ -78,14 +78,15 @@ def add_shares(config: EmbedConfig, work: Work, meter: Meter) -> EmbedResult:
     step = manifest.steps["embed"]
     write_share_space(run, embedder.share_space(), step.fingerprint)
     vectors_of = {**manifest.vectors, "stages": sorted((*manifest.stages, SHARE))}
+    known = dict(before.files)  # of the other stages: damage is not written down as right
     if _is_wide(run) and vectors_of["dtype"] == "float16":
         vectors_of["dtype"] = "float32"
         run.to_float32(manifest.shape)
+        known = begun(known, "slim")  # all but heads/
     gone = tuple(name for name in MADE_OF_STAGES if name in manifest.steps)
     steps = {name: found for name, found in manifest.steps.items() if name not in gone}
-    manifest = replace(manifest, vectors=vectors_of, steps=steps)
-    kept = begun(manifest.files, "slim")  # all but heads/
-    manifest = replace(manifest, files=checksums(run, kept) if manifest.files else {})
+    files = checksums(run, known) if known else {}
+    manifest = replace(manifest, vectors=vectors_of, steps=steps, files=files)
     run.write_manifest(manifest)
     return EmbedResult(manifest, skipped=False, bytes=run.bytes(), gone=gone, added=SHARE)
 

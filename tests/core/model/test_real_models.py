@@ -146,7 +146,7 @@ def test_a_batch_that_does_not_fit_is_halved_and_the_next_ones_are_no_larger(mon
     class Small:
         """A device with room for three documents at a time."""
 
-        blocks = False
+        blocks = shares = False
 
         def __call__(self, ids, mask):
             sizes.append(len(ids))

@@ -81,7 +81,7 @@ def test_a_run_built_there_is_the_one_built_here(
 ) -> None:
     rows = [{"id": f"d{n}", "text": f"{n} {word}", "topic": word} for n, word in enumerate(("harbour", "violin") * 6)]
     common = ("--source", write_corpus(rows), "--model", tiny_model, "--part-size", 5, "--quiet")
-    steps = ("--topics", "labels", "--iterations", 30, "--without", "retrieve", "layers", "attention")
+    steps = ("--topics", "labels", "--iterations", 30, "--without", "retrieve", "layers", "aspects", "attention")
     for cache in (address, tmp_path / "plain"):
         made = command("all", "run", "--cache", cache, *common, *steps)
         assert (made.status, made.err) == (0, "")

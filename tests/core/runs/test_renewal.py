@@ -269,7 +269,7 @@ def test_all_with_replace_shows_the_new_run_after_its_last_step(
     assert seen == [(old, True, True)]
     assert texts(planted) == [row["text"] for row in rows]
     assert all(step.state == "done" for step in planted.manifest().steps.values())
-    made = ["embed", "search", "label", "analyse", "project", "layers", "attention"]
+    made = ["embed", "search", "label", "analyse", "project", "layers", "aspects", "attention"]
     assert list(planted.manifest().steps) == made
     assert left(planted) == []
 

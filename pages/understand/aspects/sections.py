@@ -1,0 +1,208 @@
+"""The Aspects page's way in: the matrix of heads by aspects, two aspects against each other, and how aspects mingle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import streamlit as st
+
+from core.analysis.aspect_findings import ENTANGLED, AspectRows
+from core.analysis.aspect_probe import ACCURACY, MEASURES
+from core.runs.aspects import SOURCES
+from core.runs.labels import CIRCULAR
+from core.runs.tables import Row
+from pages.shared import show
+from pages.shared.aspects import aspect_rows, carried_here
+from pages.shared.components.layer_grid import GridCell, layer_grid
+from pages.shared.controls import choose_head
+from pages.shared.data import RunState
+from pages.shared.glossary import why
+from pages.shared.notices import shows_mistakes
+from pages.shared.text import plain, shortened
+from pages.shared.url import decide, linked
+from pages.understand.aspects.figures import Slices, matrix_grid, pair_alt, pair_figure
+
+PROFILE = "pages/explore/head_profile/page.py"
+
+
+@dataclass(frozen=True)
+class AspectView:
+    """What the page is about: the rows of one stage and measure."""
+
+    state: RunState
+    rows: AspectRows
+    stage: int
+    measure: str
+    names: tuple[str, ...]
+    summaries: Mapping[str, Row]
+    """By aspect."""
+    heads: Mapping[str, tuple[Row, ...]]
+    """By aspect: index 0 is the full embedding."""
+
+    @classmethod
+    def of(cls, state: RunState, stage: int, measure: str) -> AspectView:
+        rows = aspect_rows(state)
+        mine = [row for row in rows["aspect_summary"] if (row["stage"], row["measure"]) == (stage, measure)]
+        heads: dict[str, list[Row]] = {row["aspect"]: [] for row in mine}
+        for row in rows["aspects"]:
+            if (row["stage"], row["measure"]) == (stage, measure):
+                heads[row["aspect"]].append(row)
+        ordered = {name: tuple(sorted(each, key=lambda row: int(row["head"]))) for name, each in heads.items()}
+        return cls(state, rows, stage, measure, tuple(heads), {row["aspect"]: row for row in mine}, ordered)
+
+    def pair(self, table: str, aspect: str, other: str) -> list[Row]:
+        wanted = (self.stage, aspect, other)
+        return [row for row in self.rows[table] if (row["stage"], row["aspect"], row["other"]) == wanted]
+
+
+def choose_measure() -> str:
+    return linked(
+        st.selectbox,
+        "Read by",
+        "by",
+        list(MEASURES),
+        ACCURACY,
+        format_func=lambda name: MEASURES[name].capitalize(),
+        help="The probe's accuracy counts documents, the balanced one counts every value alike. The nearest documents "
+        "are a second witness that fits nothing.",
+    )
+
+
+@shows_mistakes
+def matrix(shown: AspectView) -> None:
+    """Every head by every aspect at a glance."""
+    st.subheader("What each head carries", help=why("aspect", "random slices"), anchor=False)
+    heads = carried_here(shown.state, shown.stage)
+    said = "; ".join(f"**head {head}**: {plain(each.sentence)}" for head, each in heads.items() if each.sentence)
+    st.markdown(said + "." if said else "At this stage no head carries an aspect beyond random slices.")
+    aspect, head = st.session_state.get("aspect"), st.session_state.get("head", 1)
+    mark = GridCell(shown.names.index(aspect), head) if aspect in shown.names and type(head) is int else None
+
+    def pick(place: GridCell) -> None:
+        decide("aspect", shown.names[place.row])
+        if place.column:
+            decide("head", place.column)
+
+    layer_grid(matrix_grid(shown.names, shown.heads, shown.summaries, show.theme()), "aspect matrix", mark, pick)
+    documents = {row["documents"] for row in shown.summaries.values()}
+    count = f"{min(documents):,}" if len(documents) == 1 else f"{min(documents):,} to {max(documents):,}"
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(
+            plain(
+                f"Percent of the way from chance to the best at this stage; ▲ above, ▼ below random slices. "
+                f"{count} documents, each left out once; no two are near-duplicates. Click a cell for its details."
+            )
+        )
+        show.downloads("aspects", lambda: pa.Table.from_pylist([row for each in shown.heads.values() for row in each]))
+    circular = [name for name in shown.names if shown.summaries[name]["source"] in CIRCULAR]
+    if circular:
+        st.warning(
+            f"Circular: the embedding itself made the labels of {plain(', '.join(circular))}.", icon=":material/sync:"
+        )
+
+
+@shows_mistakes
+def against_each_other(shown: AspectView) -> None:
+    """Two aspects as axes, every head a point."""
+    if len(shown.names) < 2:
+        return
+    st.subheader("Two aspects against each other", help=why("random slices"), anchor=False)
+    with st.container(horizontal=True, gap="small"):
+        looks = {"format_func": lambda name: shortened(name, 60)}
+        across = linked(st.selectbox, "Across", "across", shown.names, shown.names[0], **looks)
+        up = linked(st.selectbox, "Up", "up", shown.names, shown.names[1], **looks)
+    both = (across, up)
+    rows = tuple(shown.heads[name] for name in both)
+    between = shown.pair("aspect_pairs", across, up)
+    slices = Slices(
+        tuple(shown.summaries[name]["slices"] for name in both),
+        tuple(shown.summaries[name]["slices_sd"] for name in both),
+        float(between[0]["correlation"]) if between and shown.measure == ACCURACY else 0.0,
+    )
+    full = ", ".join(f"{plain(name)} {each[0]['value']:.0%}" for name, each in zip(both, rows, strict=True))
+
+    def data() -> pa.Table:
+        return pa.Table.from_pylist(
+            [
+                {"head": one["head"], "across": one["value"], "up": other["value"]}
+                for one, other in zip(*rows, strict=True)
+            ]
+        )
+
+    show.figure(
+        pair_figure(both, rows, slices, shown.measure, show.theme()),
+        "two aspects",
+        data,
+        f"The ellipse holds 95 % of random slices. All heads together: {full}.",
+        alt=pair_alt(both, rows),
+    )
+
+
+def chosen(shown: AspectView) -> tuple[str, int]:
+    """The aspect and the head that the rest of the page is about, and the way to the head's profile."""
+    assert shown.state.manifest is not None
+    st.subheader("One aspect in one head", anchor=False)
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+        aspect = linked(
+            st.selectbox, "Aspect", "aspect", shown.names, shown.names[0], format_func=lambda name: shortened(name, 60)
+        )
+        head = choose_head(shown.state.manifest.shape.heads)
+        kept = {name: value for name, value in st.query_params.items() if name in ("run", "stage", "head")}
+        st.page_link(PROFILE, label=f"Profile of head {head}", icon=":material/person_search:", query_params=kept)
+    row, full, summary = shown.heads[aspect][head], shown.heads[aspect][0], shown.summaries[aspect]
+    with st.container(horizontal=True, gap="medium"):
+        _metric(f"Head {head}", row, f"{row['verdict']} random slices, p = {row['p_adjusted']:.3f}")
+        _metric("All heads together", full, f"{summary['classes']} values, chance {summary['chance']:.1%}")
+        with st.container(border=True):
+            st.metric("Random slices", f"{summary['slices']:.1%}")
+            st.caption(plain(f"95 %: {summary['slices_low']:.1%} to {summary['slices_high']:.1%}"))
+    st.caption(
+        plain(
+            f"Labels: {SOURCES.get(summary['source'], summary['source'])}. Always saying the most frequent value is "
+            f"right for {summary['majority']:.1%}."
+        )
+    )
+    return aspect, head
+
+
+def _metric(label: str, row: Row, said: str) -> None:
+    with st.container(border=True):
+        st.metric(label, f"{row['value']:.1%}")
+        st.caption(plain(f"95 % CI {row['low']:.1%} to {row['high']:.1%}; {said}"))
+
+
+@shows_mistakes
+def mingled(shown: AspectView, aspect: str, head: int) -> None:
+    """How the aspect goes together with others, and what is left of it within their values."""
+    others = [name for name in shown.names if name != aspect and shown.pair("aspect_pairs", aspect, name)]
+    if not others:
+        return
+    st.subheader("Does it go together with other aspects?", help=why("Cramér's V"), anchor=False)
+    raw = next(
+        row
+        for row in shown.rows["aspects"]
+        if (row["stage"], row["aspect"], row["measure"], row["head"]) == (shown.stage, aspect, ACCURACY, head)
+    )
+    rows = []
+    for other in others:
+        found = next((row for row in shown.pair("aspect_within", aspect, other) if row["head"] == head), None)
+        together = shown.pair("aspect_pairs", aspect, other)[0]["cramers_v"]
+        rows.append(
+            {
+                "Other aspect": show.cells([other])[0],
+                "Cramér's V": round(together, 2),
+                f"Head {head}": f"{raw['value']:.1%}",
+                "Within its values": "not computed" if found is None else f"{found['value']:.1%}",
+                "95 % CI": "" if found is None else f"{found['low']:.1%} to {found['high']:.1%}",
+                "Random slices": "" if found is None else f"{found['slices_low']:.1%} to {found['slices_high']:.1%}",
+                "Chance": "" if found is None else f"{found['chance']:.1%}",
+            }
+        )
+    st.dataframe(rows, hide_index=True)
+    strong = [name for name in others if shown.pair("aspect_pairs", aspect, name)[0]["cramers_v"] >= ENTANGLED]
+    st.caption(
+        "Within: documents are compared only with others of the same value of the other aspect."
+        + (f" {plain(aspect)} goes together with {plain(', '.join(strong))}: believe that column." if strong else "")
+    )

@@ -1,0 +1,1 @@
+"""The step ``aspects``: what each head carries: topic, genre, length, any label axis."""
