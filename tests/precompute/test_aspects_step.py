@@ -133,7 +133,7 @@ def test_a_sample_takes_documents_that_most_aspects_are_known_of() -> None:
 
 
 def test_too_small_a_sample_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(Mistake, match="--sample 5 is too few"):
+    with pytest.raises(Mistake, match="--documents 5 is too few"):
         AspectsConfig(tmp_path, "r", sample=5)
 
 

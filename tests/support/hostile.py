@@ -45,6 +45,7 @@ SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
 def write_hostile(cache: Path, name: str = "hostile") -> Run:
     """Forty-two documents in six topics, with figures, maps, layers, judged heads, and two sources of labels."""
     from precompute.steps.analyse import step as analyse
+    from precompute.steps.aspects import step as aspects
     from precompute.steps.layers import step as layers
     from precompute.steps.project import step as project
     from precompute.steps.project.config import ProjectConfig
@@ -83,6 +84,7 @@ def write_hostile(cache: Path, name: str = "hostile") -> Run:
     project.run(ProjectConfig(cache, name, iterations=30))
     layers.run(layers.LayersConfig(cache, name, model=PlantedLayers(_layers)))
     retrieve.run(retrieve.RetrieveConfig(cache, name, limit=12))
+    aspects.run(aspects.AspectsConfig(cache, name))
     _attention(run)
     _ablation(run)
     _answers(run, labels, names)

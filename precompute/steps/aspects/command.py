@@ -15,7 +15,7 @@ def _own_options(command: argparse.ArgumentParser) -> None:
     add_again(command)
     add_seed(command)
     command.add_argument_group("aspects").add_argument(
-        "--sample",
+        "--documents",
         type=int,
         default=SAMPLE,
         metavar="N",
@@ -29,7 +29,7 @@ def _config(options: argparse.Namespace) -> AspectsConfig:
         run=options.run,
         seed=options.analysis_seed,
         again=options.again,
-        **given(options, sample="sample"),
+        **given(options, sample="documents"),
     )
 
 

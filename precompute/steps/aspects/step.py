@@ -43,7 +43,7 @@ class AspectsConfig:
 
     def __post_init__(self) -> None:
         if self.sample < LEAST_LABELLED:
-            raise Mistake(f"--sample {self.sample} is too few to measure anything: give at least {LEAST_LABELLED}.")
+            raise Mistake(f"--documents {self.sample} is too few to measure anything: give at least {LEAST_LABELLED}.")
 
 
 def run(config: AspectsConfig, progress: Progress | None = None, work: Work | None = None) -> StepResult:
