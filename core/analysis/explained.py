@@ -84,8 +84,43 @@ class TermGrid:
         return np.asarray(self.heads.sum(axis=1) + self.blocks + self.biases)
 
 
+REST = Term("rest")
+"""All terms that are not stored, together."""
+
+
+def from_stored(
+    coordinates: tuple[np.ndarray, np.ndarray],
+    outputs: tuple[np.ndarray, np.ndarray],
+    onto: tuple[np.ndarray, np.ndarray],
+    layer: int,
+) -> Explanation:
+    """What the heads of one layer add to the cosine of two documents, without the model; the last term is the rest.
+
+    ``coordinates`` are stage 4 of both, ``[head, dim]``, ``outputs`` stage 3, ``[hidden]``, and ``onto`` the outputs
+    as every head sees them, ``[head, dim]`` (``ShareSpace.coordinates``).
+    """
+    x, y = (output.astype(np.float64) for output in outputs)
+    lengths = float(np.linalg.norm(x) * np.linalg.norm(y))
+    values = ((coordinates[0] * onto[1]).sum(axis=1) + (coordinates[1] * onto[0]).sum(axis=1)) / (2 * lengths)
+    cosine = float(x @ y) / lengths
+    terms = (*(Term("head", layer, head) for head in range(1, len(values) + 1)), REST)
+    return Explanation(cosine, terms, np.append(values, cosine - values.sum()))
+
+
+def stored_summary(found: Explanation) -> str:
+    """``0.39, of which the heads of layer 6 add 0.26, most from …``."""
+    heads = list(range(len(found.terms) - 1))
+    of_heads, rest = rounded_to_sum([found.values[heads].sum(), found.values[-1]], found.cosine, 2)
+    return (
+        f"{signed(found.cosine)}, of which {signed(of_heads)} from the heads of layer {found.terms[0].layer}"
+        f"{_most(heads, found)}; {signed(rest)} from all other terms."
+    )
+
+
 def term_name(term: Term) -> str:
     """``layer 6 head 11``."""
+    if term == REST:
+        return "all other terms"
     if term.kind == "embedding":
         return "embeddings"
     if term.layer is None:

@@ -66,6 +66,8 @@ class WhyText:
     text: str
     query: bool = False
     """Whether the model's query prompt goes before it."""
+    doc: int | None = None
+    """Which document of the corpus it is, if it is one."""
 
 
 @dataclass

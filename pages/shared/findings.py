@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import streamlit as st
 
+from core.analysis.ablation_findings import ablation_findings
 from core.analysis.aspect_findings import aspect_findings
 from core.analysis.findings import Finding, across_runs, findings
 from core.analysis.report import topic_merges
 from core.retrieval.cautions import all_cautions
 from core.retrieval.findings import voting_findings
-from core.runs.results import read_retrieval, read_topics
+from core.runs.results import read_ablation, read_retrieval, read_topics
 from core.runs.run import Run
 from core.runs.tables import Tables
 from pages.shared.aspects import aspect_rows
 from pages.shared.data import RunState, runs, tables
-from pages.shared.run_version import FIGURES, RETRIEVAL, one_version
+from pages.shared.run_version import ABLATION, FIGURES, RETRIEVAL, one_version, version_of
 from pages.shared.text import plain, safe, shortened
 
 PAGES = {
@@ -104,6 +105,13 @@ def _voting(run: Run, version: str, _tables: Tables) -> list[Finding]:
     return voting_findings(found, all_cautions(_tables, found.get("retrieval", ())))
 
 
+@st.cache_resource(max_entries=16, show_spinner=False)
+@one_version(*ABLATION)
+def _ablation(run: Run, version: str) -> list[Finding]:
+    found = read_ablation(run)
+    return ablation_findings(found["ablation"], found["ablation_noise"])
+
+
 def _numbers(finding: Finding, folded: bool) -> str:
     """A finding's figures, below it or folded away."""
     if folded:
@@ -150,6 +158,8 @@ def all_findings(state: RunState) -> None:
     found = _findings(state.run, state.analysis_version, tables(state), state.manifest.study_stages[-1])
     if state.retrieved:
         found = [*found, *_voting(state.run, state.retrieval_version, tables(state))]
+    if state.manifest.is_done("ablate"):
+        found = [*found, *_ablation(state.run, version_of(state.manifest, ABLATION))]
     found = [*found, *aspect_findings(aspect_rows(state))]
     for about, title in TITLES.items():
         chosen = [finding for finding in found if finding.about == about]

@@ -11,12 +11,26 @@ import numpy as np
 import pyarrow as pa
 import streamlit as st
 
-from core.analysis.explained import Baseline, TermGrid, against_random, rounded_to_sum, signed, summary, term_name
+from core.analysis.explained import (
+    Baseline,
+    TermGrid,
+    against_random,
+    from_stored,
+    rounded_to_sum,
+    signed,
+    stored_summary,
+    summary,
+    term_name,
+)
 from core.model.head_words import HeadWords
 from core.model.ledger import Explanation, Term
+from core.model.share_space import ShareSpace
+from core.model.stages import SHARE
+from core.runs.run import Run
+from core.runs.shares import read_share_space
 from core.runs.steps import command
 from pages.shared.components.layer_grid import GridCell, layer_grid
-from pages.shared.data import RunState, documents
+from pages.shared.data import RunState, document_vectors, documents, row_of
 from pages.shared.embedding import WhyText, explained, head_in_both
 from pages.shared.figures.term_grid import decimal, term_grid
 from pages.shared.figures.why_similar import (
@@ -29,6 +43,7 @@ from pages.shared.figures.why_similar import (
 )
 from pages.shared.glossary import why
 from pages.shared.notices import shows_mistakes
+from pages.shared.run_version import VECTORS, one_version, version_of
 from pages.shared.show import downloads, figure, theme
 from pages.shared.text import plain, shortened
 from pages.shared.url import decide, linked, linked_clicks, linked_toggle
@@ -62,7 +77,7 @@ def choose_why(state: RunState, docs: Sequence[int], label: str, numbered: bool 
 
 def corpus_text(state: RunState, doc: int) -> WhyText:
     row = documents(state).row(doc)
-    return WhyText(row["title"], row["text"])
+    return WhyText(row["title"], row["text"], doc=doc)
 
 
 _ASKED = "the pair that is explained"
@@ -100,6 +115,7 @@ def why_similar(state: RunState, first: WhyText, second: WhyText) -> None:
         return
     found = explained(state, first, second)
     if found is None:
+        _stored(state, first, second)
         return
     baseline = random_pairs(state, found.terms)
     st.markdown(f"**{plain(summary(found))}**")
@@ -117,6 +133,40 @@ def why_similar(state: RunState, first: WhyText, second: WhyText) -> None:
     chosen = _chosen(found)
     _grid(found, baseline, less, chosen)
     _words(state, chosen, first, second)
+
+
+def _stored(state: RunState, first: WhyText, second: WhyText) -> None:
+    """While the model is not there: what the stored shares of two documents of the corpus say without it."""
+    manifest = state.manifest
+    assert manifest is not None
+    if first.doc is None or second.doc is None or not {3, SHARE} <= set(manifest.stages):
+        return
+    both = (first.doc, second.doc)
+    if min(row_of(state, doc) for doc in both) < 0:
+        return
+    space = _space(state.run, version_of(manifest, VECTORS))
+    shares = [document_vectors(state, SHARE, doc).astype(np.float64) for doc in both]
+    outputs = [document_vectors(state, 3, doc).reshape(-1) for doc in both]
+    onto = [space.coordinates(output) for output in outputs]
+    if not all(output.any() for output in outputs):
+        return
+    layer = int(manifest.model["layer"])
+    found = from_stored((shares[0], shares[1]), (outputs[0], outputs[1]), (onto[0], onto[1]), layer)
+    st.markdown(f"**{plain(stored_summary(found))}**")
+    figure(
+        waterfall(found, 0.0, theme()),
+        "why-stored",
+        lambda: _table(found),
+        f"From the shares that the run stores for layer {layer}, without the model; the model brings all other terms, "
+        "random pairs and words.",
+        alt=f"Waterfall of what the heads of layer {layer} add to the cosine.",
+    )
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+@one_version(*VECTORS)
+def _space(run: Run, version: str) -> ShareSpace:
+    return read_share_space(run)
 
 
 def _waterfall(found: Explanation, less: Baseline | None) -> None:

@@ -71,7 +71,8 @@ def sums(page: Page) -> list[dict[str, float]]:
 def test_the_numbers_shown_add_up_to_the_cosine_shown(
     browser: Browser, address: str, cosine: float, width: int
 ) -> None:
-    page = browser.new_page(viewport={"width": width, "height": 1000})
+    context = browser.new_context(viewport={"width": width, "height": 1000})
+    page = context.new_page()
     page.goto(f"{address}/?run=small&doc=2&why=3")
     expect(page.get_by_text(re.compile(r"^Pairs of words: together"))).to_be_visible(timeout=SLOW)
     settle(page)
@@ -86,7 +87,7 @@ def test_the_numbers_shown_add_up_to_the_cosine_shown(
     *steps, total = (number(text) for text in labels.all_inner_texts())
     assert round(sum(steps), 3) == total == pair["all"]
     fits(page, width)
-    page.close()
+    context.close()
 
 
 def test_a_click_on_a_head_shows_its_words_and_is_in_the_address(page: Page, address: str) -> None:

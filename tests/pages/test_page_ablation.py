@@ -57,6 +57,11 @@ def test_the_planted_heads_are_named_and_the_first_one_is_looked_at(
     assert not app.query_params
 
 
+def test_the_overview_says_it_too(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = page_at(cache, "pages/explore/overview/page.py", monkeypatch)
+    assert "Switching off layer 6 head 11 costs 10.0 points of topic match by names." in said(app)
+
+
 def test_another_head_document_and_measure_by_the_address(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = page_at(cache, PAGE, monkeypatch, layer="2", head="3", effect="angle", moved="2")
     headings = [heading.value for heading in app.subheader]

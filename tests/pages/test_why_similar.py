@@ -113,6 +113,23 @@ def test_a_run_without_a_sweep_says_what_is_missing(
     assert "Not measured yet. Run `python -m precompute layers small`." in overview
 
 
+def test_without_the_model_the_stored_shares_of_two_documents_speak(
+    at_page: Callable[..., AppTest], tmp_path: Path, tiny_model: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = made_run(tmp_path, tiny_model, corpus, swept=False)
+    model = Embedder.load(EmbedderConfig(model=str(tiny_model)))
+    found = explain(*model.ledgers([text.strip() for text in TEXTS[1:3]]))
+    values = dict(zip(found.terms, found.values.tolist(), strict=True))
+    monkeypatch.setenv("HEADSCOPE_MODELS", str(tmp_path))  # where no model is
+    text = said(at_page(run, "explore/overview", "without the model", doc="2", why="3"))
+    of_heads = sum(values[Term("head", 2, head)] for head in range(1, 5))
+    stated = re.search(r"of which (\S+) from the heads of layer 2", text.replace("\\", ""))
+    assert stated is not None
+    assert float(stated[1].replace("−", "-")) == pytest.approx(of_heads, abs=0.011)  # two decimals, and float16
+    assert plain(f"{found.cosine:.2f}".replace("-", "−")) in text
+    assert "is not on this machine" in text
+
+
 # Figures
 
 

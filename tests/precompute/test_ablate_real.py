@@ -21,7 +21,7 @@ def test_of_the_last_layer_s_heads_head_11_alone_costs_topic_match_beyond_the_no
 ) -> None:
     """125 documents of the demo, cut to 128 tokens; ``make bench-ablation`` and the README have the whole sweep."""
     shutil.copytree(demo_cache / "demo", tmp_path / "demo")
-    ablate.run(AblateConfig(tmp_path, "demo", documents=125, tokens=128, layers=(6,), random=8))
+    ablate.run(AblateConfig(tmp_path, "demo", documents=125, tokens=128, layers=(6,), random=24))
     rows = read_analysis(Run(tmp_path, "demo"), "ablation").to_pylist()
     heads = {row["head"]: row for row in rows if (row["kind"], row["measure"]) == (HEAD, NAMES)}
     assert min(heads, key=lambda head: float(heads[head]["change"])) == 11

@@ -139,7 +139,10 @@ def _attention(run: Run) -> None:
         weights = chance.dirichlet(np.ones(12), size=(SHAPE.layers, SHAPE.heads, 12))
         collected.add([measured(layer, np.arange(12) % 5 == 1, np.arange(12) % 4 == 2) for layer in weights])
     rows = attention_rows(collected, seed=0)
-    rows["because"], rows["types"] = [TEXTS[0]] * len(rows["head"]), [[TEXTS[1], TEXTS[2]]] * len(rows["head"])
+    rows["because"], rows["types"] = (
+        [TEXTS[0]] * len(rows["head"]),
+        [["modifier", TEXTS[1], TEXTS[2]]] * len(rows["head"]),
+    )
     for name, made in (("attention", rows), ("attention_patterns", pattern_rows(collected))):
         write_table(run.analysis_path(name), as_table(made, ANALYSIS[name]), "attention")
     _experiments(run, rows)

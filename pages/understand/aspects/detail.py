@@ -53,13 +53,13 @@ def values(shown: AspectView, aspect: str, head: int) -> None:
                 "Most often read as": show.cells([names[others.argmax()]])[0] if others.any() else "",
             }
         )
-    columns = {name: st.column_config.NumberColumn(format="percent") for name in (f"Head {head}", "All heads")}
+    columns = {name: st.column_config.NumberColumn(format="%.0f %%") for name in (f"Head {head}", "All heads")}
     st.dataframe(found, hide_index=True, column_config=columns, height="auto" if len(found) <= 12 else 460)
 
 
 def _share(counts: np.ndarray, at: int) -> float | None:
     total = counts[at].sum()
-    return float(counts[at, at] / total) if total else None
+    return float(100 * counts[at, at] / total) if total else None
 
 
 @shows_mistakes

@@ -77,15 +77,14 @@ def matrix(shown: AspectView) -> None:
     heads = carried_here(shown.state, shown.stage)
     said = "; ".join(f"**head {head}**: {plain(each.sentence)}" for head, each in heads.items() if each.sentence)
     st.markdown(said + "." if said else "At this stage no head carries an aspect beyond random slices.")
-    aspect, head = st.session_state.get("aspect"), st.session_state.get("head", 1)
-    mark = GridCell(shown.names.index(aspect), head) if aspect in shown.names and type(head) is int else None
 
     def pick(place: GridCell) -> None:
         decide("aspect", shown.names[place.row])
         if place.column:
             decide("head", place.column)
 
-    layer_grid(matrix_grid(shown.names, shown.heads, shown.summaries, show.theme()), "aspect matrix", mark, pick)
+    grid = matrix_grid(shown.names, shown.heads, shown.summaries, show.theme())
+    layer_grid(grid, "aspect matrix", _mark(shown), pick)
     documents = {row["documents"] for row in shown.summaries.values()}
     count = f"{min(documents):,}" if len(documents) == 1 else f"{min(documents):,} to {max(documents):,}"
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -101,6 +100,14 @@ def matrix(shown: AspectView) -> None:
         st.warning(
             f"Circular: the embedding itself made the labels of {plain(', '.join(circular))}.", icon=":material/sync:"
         )
+
+
+def _mark(shown: AspectView) -> GridCell | None:
+    """The cell that the rest of the page is about; its widgets come later, and on arrival the address alone has it."""
+    aspect = st.session_state.get("aspect", st.query_params.get("aspect", shown.names[0]))
+    head = str(st.session_state.get("head", st.query_params.get("head", 1)))
+    known = aspect in shown.names and head.isdecimal() and 0 < int(head) < len(shown.heads[aspect])
+    return GridCell(shown.names.index(aspect), int(head)) if known else None
 
 
 @shows_mistakes
@@ -144,13 +151,13 @@ def chosen(shown: AspectView) -> tuple[str, int]:
     """The aspect and the head that the rest of the page is about, and the way to the head's profile."""
     assert shown.state.manifest is not None
     st.subheader("One aspect in one head", anchor=False)
-    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+    with st.container(horizontal=True, gap="small"):
         aspect = linked(
             st.selectbox, "Aspect", "aspect", shown.names, shown.names[0], format_func=lambda name: shortened(name, 60)
         )
         head = choose_head(shown.state.manifest.shape.heads)
-        kept = {name: value for name, value in st.query_params.items() if name in ("run", "stage", "head")}
-        st.page_link(PROFILE, label=f"Profile of head {head}", icon=":material/person_search:", query_params=kept)
+    kept = {name: value for name, value in st.query_params.items() if name in ("run", "stage", "head")}
+    st.page_link(PROFILE, label=f"Profile of head {head}", icon=":material/person_search:", query_params=kept)
     row, full, summary = shown.heads[aspect][head], shown.heads[aspect][0], shown.summaries[aspect]
     with st.container(horizontal=True, gap="medium"):
         _metric(f"Head {head}", row, f"{row['verdict']} random slices, p = {row['p_adjusted']:.3f}")
@@ -197,7 +204,7 @@ def mingled(shown: AspectView, aspect: str, head: int) -> None:
                 "Within its values": "not computed" if found is None else f"{found['value']:.1%}",
                 "95 % CI": "" if found is None else f"{found['low']:.1%} to {found['high']:.1%}",
                 "Random slices": "" if found is None else f"{found['slices_low']:.1%} to {found['slices_high']:.1%}",
-                "Chance": "" if found is None else f"{found['chance']:.1%}",
+                "Most frequent value": "" if found is None else f"{found['chance']:.1%}",
             }
         )
     st.dataframe(rows, hide_index=True)

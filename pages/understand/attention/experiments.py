@@ -83,9 +83,9 @@ def examples(shown: AttentionView) -> None:
     """The head's arrows in a few sentences for every type that experiments show; nothing for other heads."""
     found = experiments(shown.state)
     rows = found.examples.get((shown.layer, shown.head), []) if found else []
-    if not rows:
-        return
     types = [name for name in shown.row["types"] or [] if any(row["type"] == name for row in rows)]
+    if not types:
+        return
     st.subheader(f"{shown.name} in example sentences", help=why("relation", "induction"), anchor=False)
     name = types[0]
     if len(types) > 1:

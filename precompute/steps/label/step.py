@@ -38,6 +38,8 @@ def run(config: LabelConfig, progress: Progress | None = None, work: Work | None
     """Labels a run; documents.parquet is as it was until the source has answered for all documents, or was stopped."""
     progress = progress or Quiet()
     if config.aspect != TOPIC:
+        if not config.dry_run and "label" not in embedded(open_run(config.cache, config.run)).steps:
+            run(replace(config, aspect=TOPIC, labels=None), progress, work)  # the corpus's own, as everybody's first
         return label_aspect(config, progress, work)
     target = open_run(config.cache, config.run)
     with working_on(target, "label", work) as work:

@@ -9,8 +9,10 @@ from core.analysis.explained import (
     TermGrid,
     against_random,
     by_kind,
+    from_stored,
     rounded_to_sum,
     signed,
+    stored_summary,
     summary,
     term_name,
 )
@@ -92,6 +94,21 @@ def test_terms_have_names() -> None:
     assert [term_name(TERMS[at]) for at in (0, 2, 5, 7, 8)] == [
         "embeddings", "layer 1 head 2", "layer 1 feed-forward block", "layer 1 biases", "final bias",
     ]  # fmt: skip
+
+
+def test_stored_shares_give_the_heads_and_the_rest_without_the_model() -> None:
+    # Two heads of one dimension in a plane, along (1, 0) and (0, 1); what they leave is the rest.
+    outputs = (np.array([3.0, 4.0]), np.array([4.0, 3.0]))
+    found = from_stored(
+        (np.array([[2.0], [1.0]]), np.array([[4.0], [0.0]])), outputs, (outputs[0][:, None], outputs[1][:, None]), 6
+    )
+    assert found.cosine == pytest.approx(24 / 25)
+    assert found.values == pytest.approx([(2 * 4 + 4 * 3) / 50, (1 * 3 + 0) / 50, 0.96 - 0.46])
+    assert stored_summary(found) == (
+        "0.96, of which 0.46 from the heads of layer 6, most from layer 6 head 1 (0.40) and layer 6 head 2 (0.06); "
+        "0.50 from all other terms."
+    )
+    assert [term_name(term) for term in found.terms][-1] == "all other terms"
 
 
 # Parts of the embedding's length

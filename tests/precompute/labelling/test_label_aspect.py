@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -23,6 +24,7 @@ from core.runs.verify import verify
 from precompute.job.fingerprint import part_digest
 from precompute.labelling.answers import key_of
 from precompute.labelling.prompt import messages
+from precompute.report import report
 from precompute.steps.label import step as label
 from precompute.steps.label.config import Asking, LabelConfig
 from tests.support.jobs import Outcome
@@ -220,3 +222,22 @@ def test_the_command_line_labels_an_aspect(run: Run, command: Callable[..., Outc
 def test_a_run_without_such_labels_opens(run: Run) -> None:
     shutil.rmtree(run.folder / "aspects", ignore_errors=True)
     assert [each.name for each in aspects_of(run)] == ["topic", "genre"]
+
+
+def test_the_report_says_how_two_sources_of_an_aspect_agree(analysed_cache: Path, tmp_path: Path) -> None:
+    shutil.copytree(analysed_cache / "demo", tmp_path / "cache" / "demo")
+    run = Run(tmp_path / "cache", "demo")
+    assert "Do the sources of genre agree?" not in report(run.cache, "demo")
+    documents = run.documents(["id", "genre"])
+    assert "label" not in run.manifest().steps
+    labelled(run, "genre", "column")
+    assert run.manifest().steps["label"].options["source"] == "column"
+    assert run.manifest().is_done("analyse")  # the topics are the ones that they were
+    file = tmp_path / "genres.parquet"
+    pq.write_table(documents, file)
+    labelled(run, "genre", "file", file=file)
+    said = report(run.cache, "demo")
+    assert "Do the sources of genre agree? Cohen's kappa, with 95 % intervals\n  column and file agree on 100" in said
+    pair = json.loads(report(run.cache, "demo", for_machines=True))["aspect_agreement"]["genre"][0]
+    assert (pair["first"], pair["second"], pair["documents"]) == ("column", "file", len(documents))
+    assert [each.name for each in aspects_of(run)][:2] == ["topic", "genre"]
