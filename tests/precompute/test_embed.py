@@ -500,7 +500,7 @@ def test_killed_at_random_moments_and_refused_to_a_second_job_a_run_ends_as_if_i
 
     assert command("embed", "run", "--cache", tmp_path / "whole", *options, "--quiet").status == 0
     assert parts(run.folder) == parts(tmp_path / "whole" / "run")
-    assert len(parts(run.folder)) == 3 * expected
+    assert len(parts(run.folder)) == 4 * expected
     documents = run.documents()
     assert documents.equals(Run(tmp_path / "whole", "run").documents())
     assert documents["id"].to_pylist() == [row["id"] for row in rows], "each once, in order"
