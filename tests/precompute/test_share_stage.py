@@ -15,7 +15,7 @@ from core.analysis.similarity import unit
 from core.model.embedder import Embedder, EmbedderConfig
 from core.model.families import FAMILIES, Family
 from core.runs.describe import adds_shares, lacks_shares
-from core.runs.results import read_similarity, read_tables, read_topics
+from core.runs.results import read_analysis, read_similarity, read_tables, read_topics
 from core.runs.run import Run
 from core.runs.shares import read_share_space
 from precompute.cli import main
@@ -171,8 +171,8 @@ def test_stage_4_alone_is_refused(command: Callable[..., Any], tmp_path: Path) -
 
 def test_aspects_are_read_at_stage_4_too(cache: Path, command: Callable[..., Any]) -> None:
     assert command("aspects", "four", "--cache", cache).status == 0
-    found = read_tables(Run(cache, "four")).pick("aspects", stage=4)
-    assert found
+    found = read_analysis(Run(cache, "four"), "aspects").to_pylist()
+    assert {row["stage"] for row in found} == {1, 2, 3, 4}
     assert command("verify", "four", "--cache", cache).status == 0
 
 
