@@ -16,6 +16,7 @@ def _own_options(command: argparse.ArgumentParser) -> None:
     add_seed(command)
     command.add_argument_group("aspects").add_argument(
         "--sample",
+        dest="probed",  # 'all' has a --sample of its own: that of the corpus
         type=int,
         default=SAMPLE,
         metavar="N",
@@ -29,7 +30,7 @@ def _config(options: argparse.Namespace) -> AspectsConfig:
         run=options.run,
         seed=options.analysis_seed,
         again=options.again,
-        **given(options, sample="sample"),
+        **given(options, sample="probed"),
     )
 
 
