@@ -117,7 +117,9 @@ def _drawn(name: str) -> str:
     if name in SEEN_AGAIN:
         return "Eight random tokens, twice."
     return "Sentences are drawn at random" + (
-        ", and the words with the most similar ones are shown." if name == SIMILAR else " from the held-out half."
+        ", and the words with the most similar ones are shown; the same word elsewhere does not count as similar."
+        if name == SIMILAR
+        else " from the held-out half."
     )
 
 
