@@ -36,10 +36,10 @@ def bench(config: BenchConfig) -> dict[str, list[BenchRow]]:
     run = open_run(config.cache, config.run)
     manifest = embedded(run)
     shape, record = manifest.shape, manifest.model
-    for task in config.tasks:
-        if not task.is_dir():
+    for folder in config.tasks:
+        if not folder.is_dir():
             raise Mistake(
-                f"There is no folder '{task}'. Give folders in BEIR's layout (corpus.jsonl, queries.jsonl, "
+                f"There is no folder '{folder}'. Give folders in BEIR's layout (corpus.jsonl, queries.jsonl, "
                 "qrels/test.tsv); tasks by name are not supported."
             )
     off = (
@@ -47,7 +47,7 @@ def bench(config: BenchConfig) -> dict[str, list[BenchRow]]:
     )
     if off is not None and off.how == "mean":
         raise Mistake('bench switches heads off by zeros. Give a file with "how": "zero".')
-    tasks = [read_beir(task) for task in config.tasks]
+    tasks = [read_beir(folder) for folder in config.tasks]
     model = config.model.load(manifest)
 
     def contender(task: BeirTask, name: str, places: list[tuple[int, int]]) -> Contender:

@@ -29,7 +29,7 @@ def read_beir(folder: Path) -> BeirTask:
         if not (folder / name).is_file():
             raise Mistake(f"'{folder}' has no {name}. A task is a folder with {CORPUS}, {QUERIES} and {RELEVANCE}.")
     docs: dict[str, int] = {}
-    texts = []
+    texts: list[str] = []
     for where, row in _rows(folder / CORPUS):
         key = _id(row, where)
         if key in docs:
