@@ -84,7 +84,7 @@ def test_the_numbers_shown_add_up_to_the_cosine_shown(
     assert round(sum_of_cells(grids(page).nth(1)), 3) == usual["layers"]
     labels = page.locator(".js-plotly-plot .waterfalllayer text")
     expect(labels.last).to_be_visible()
-    *steps, total = (number(text) for text in labels.all_inner_texts())
+    *steps, total = (number(text) for text in labels.all_text_contents())
     assert round(sum(steps), 3) == total == pair["all"]
     fits(page, width)
     context.close()

@@ -20,6 +20,7 @@ from pages.shared.figures.term_grid import decimal, percent, term_grid
 from pages.shared.figures.whose import segments, whose_figure
 from pages.shared.figures.why_similar import waterfall
 from pages.shared.text import plain
+from precompute.job.storage import Storage
 from precompute.job.topic_vectors import TopicModel
 from precompute.steps.embed.step import EmbedConfig
 from precompute.steps.embed.step import run as embed
@@ -34,7 +35,8 @@ TEXTS = [f"{EVIL if doc == 1 else ''} {' '.join(WORDS[(doc + at) % 8] for at in 
 
 
 def made_run(cache: Path, model: Path, source: Path, swept: bool) -> Run:
-    embed(EmbedConfig(cache, "small", source=str(source), embedder=EmbedderConfig(model=str(model))))
+    how = EmbedderConfig(model=str(model))
+    embed(EmbedConfig(cache, "small", source=str(source), embedder=how, storage=Storage(shares=True)))
     if swept:
         layers.run(LayersConfig(cache, "small", model=TopicModel(str(model))))
     return Run(cache, "small")
