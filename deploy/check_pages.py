@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = tuple(sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("pages/*/*/page.py")))
 DOCUMENT_PAGE = "pages/use/your_document/page.py"
 TEXT = "The telescope found a planet that circles two stars, and astronomers measured the light of both."
-LAST_PART = "Take it with you"
+LAST_PART = "Export"
 PATIENCE = 120
 """Seconds for a page; the model is loaded within one of them."""
 

@@ -96,7 +96,7 @@ def _by_similarity(scores: Mapping[str, Any]) -> dict[str, TypeClaim]:
     because = (
         f"its attention to words follows the similarity of their input embeddings beyond distance: correlation "
         f"{value:.2f} ({low:.2f} to {scores['similarity_high']:.2f}); words exchanged "
-        f"{scores['similarity_exchanged']:.2f}"
+        f"{round(scores['similarity_exchanged'], 2) + 0.0:.2f}"
     )
     return {SIMILAR: TypeClaim(value - max(0.0, scores["similarity_exchanged"]), because)}
 

@@ -61,7 +61,8 @@ def _card(item: Card) -> str:
     meta = " · ".join(safe(part) for part in item.meta if part)
     score = bar = ""
     if item.score is not None:
-        score = f'<span class="hs-score">{item.score:+.2f}</span>'.replace("-", "−")
+        number = f"{item.score:+.2f}".replace("-", "−")
+        score = f'<span class="hs-score">{number}</span>'
         negative = ' class="hs-negative"' if item.score < 0 else ""
         bar = f'<div class="hs-bar"><span{negative} style="width: {min(1.0, abs(item.score)):.0%}"></span></div>'
     return (

@@ -168,7 +168,7 @@ def attended(state: RunState, text: str) -> Attended | None:
 
     def work(ticket: Ticket[Attended]) -> Attended:
         model = model_pool().model(manifest, ticket)
-        ticket.check("Asking the heads where they look …")
+        ticket.check("Reading the attention …")
         return model.attended(text)
 
     return _result("attended", state, text, work)
@@ -181,7 +181,7 @@ def attention_matrix(state: RunState, text: str, layer: int) -> Matrix | None:
 
     def work(ticket: Ticket[Matrix]) -> Matrix:
         model = model_pool().model(manifest, ticket)
-        ticket.check("Asking the heads where they look …")
+        ticket.check("Reading the attention …")
         found = model.attention_matrix(text, layer, MOST_TOKENS)
         return replace(found, weights=found.weights.astype(np.float16))
 

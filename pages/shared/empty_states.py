@@ -34,7 +34,7 @@ def empty_cache() -> None:
             icon=":material/folder_off:",
         )
     with st.container(border=True):
-        st.subheader("There is nothing to look at yet")
+        st.subheader("There are no runs yet")
         st.markdown(
             "Headscope shows **runs**: a corpus that has been embedded once, with every head's vector kept. The demo "
             "is a corpus of short texts on 25 topics, embedded with the small model all-MiniLM-L6-v2. It takes about "
@@ -101,7 +101,7 @@ def not_analysed(state: RunState) -> None:
     """A run that has vectors, but no figures yet, or only those of other labels."""
     lacks = "has other labels than its figures were made from" if state.outdated else "has vectors, but no figures yet"
     st.info(f"The run {plain(state.run.name)} {lacks}.", icon=":material/query_stats:")
-    st.caption("Compute them in a terminal; the page fills itself when they are there.")
+    st.caption("Compute them in a terminal; the page updates when they are ready.")
     st.code(command("analyse", state.run.name), language="bash")
 
 

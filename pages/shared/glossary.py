@@ -6,7 +6,7 @@ TERMS: dict[str, str] = {
     "stage": "Where the heads are read: 1 before they are mixed, 2 after, 3 the model's own embedding, 4 what each "
     "head adds to that embedding.",
     "probe": "A simple classifier (logistic regression) that has to tell the head from a vector it has not seen. "
-    "If it can, heads live in places of their own.",
+    "If it can, heads occupy regions of their own.",
     "by sample": "The study's way: vectors are split at random, so that a document's other heads may be in the "
     "training set.",
     "by document": "Stricter: every document is wholly in the training set or wholly in the test set.",
@@ -19,7 +19,7 @@ TERMS: dict[str, str] = {
     "CKA": "How alike two heads are: 1 if one is the other turned or stretched, about 0 if they have nothing in common "
     "(linear centred kernel alignment, debiased).",
     "key/value group": "In grouped-query attention several heads share one key/value head; they form a group.",
-    "activation": "The length of a head's vector before it is normalised: how strongly the head speaks.",
+    "activation": "The length of a head's vector before it is normalised: how large the head's output is.",
     "similarity": "Cosine of the document and its topic's name within one head: 1 the same direction, 0 unrelated.",
     "examples": "A topic's labelled documents: their mean within a head, the document itself left out.",
     "selectivity": "How much of a head's variation the topics explain, less what chance would: 0 nothing, 1 all. Each "

@@ -39,7 +39,7 @@ def test_switch_heads_see_the_ranking_change_take_them_away_and_rank_the_same_el
     page: Page, address: str, retrieved_cache: Path, tmp_path: Path
 ) -> None:
     page.goto(f"{address}/retrieval_lab?stage=3&query=6")
-    expect(page.get_by_text("Heads that count: 12 of 12")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_text("Kept heads: 12 of 12")).to_be_visible(timeout=SLOW)
     expect(page.locator(".chip[data-head='1']")).to_have_attribute("aria-pressed", "true", timeout=SLOW)
     run = Run(retrieved_cache, "demo")
     asked, known = read_query_set(run), run.documents(["title"])["title"].to_pylist()
@@ -55,7 +55,7 @@ def test_switch_heads_see_the_ranking_change_take_them_away_and_rank_the_same_el
     expect(titles(page)).to_have_text(ranked(before))
     for head in (1, 2, 3, 5, 8, 12):
         page.locator(f".chip[data-head='{head}']").click()
-    expect(page.get_by_text("Heads that count: 6 of 12")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_text("Kept heads: 6 of 12")).to_be_visible(timeout=SLOW)
     page.get_by_label("Weight of head 6").fill("2.5")
     expect(page).to_have_url(re.compile(r"mix=4%2C6%2A2\.5%2C7%2C9-11"), timeout=SLOW)
     chosen = Kept("", 3, 12, {4: 1, 6: 2.5, 7: 1, 9: 1, 10: 1, 11: 1})
@@ -70,7 +70,7 @@ def test_switch_heads_see_the_ranking_change_take_them_away_and_rank_the_same_el
 
     # The link that is in the address shows somebody else the same.
     page.goto(page.url)
-    expect(page.get_by_text("Heads that count: 6 of 12")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_text("Kept heads: 6 of 12")).to_be_visible(timeout=SLOW)
     expect(titles(page)).to_have_text(ranked(best(kept)))
     expect(page.get_by_label("Weight of head 6")).to_have_value("2.5", timeout=SLOW)
 
@@ -79,7 +79,7 @@ def test_a_question_that_somebody_types_goes_through_the_model_and_not_into_the_
     page: Page, address: str
 ) -> None:
     page.goto(f"{address}/retrieval_lab?stage=3")
-    expect(page.get_by_text("Heads that count: 12 of 12")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_text("Kept heads: 12 of 12")).to_be_visible(timeout=SLOW)
     settle(page)
     page.get_by_role("textbox", name="Ask something").fill("how do telescopes find planets around other stars")
     page.get_by_role("textbox", name="Ask something").press("Enter")

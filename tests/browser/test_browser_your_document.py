@@ -22,7 +22,7 @@ from tests.support.browser import choose, fits, settle
 from tests.support.servers import SLOW
 
 SENTENCE = "The council voted to close the harbour road to lorries after a petition of four hundred residents"
-LAST = "Take it with you"
+LAST = "Export"
 EVIL = "<script>window.ran = 1</script><img src=x onerror='window.ran = 1'>"
 
 

@@ -107,7 +107,7 @@ def test_a_hostile_link_falls_back_with_a_notice(
     app = open_app(demo_cache, **{name: value})
     assert not app.exception
     assert [toast.value for toast in app.toast] == [
-        f"The link names a {name} that is not here; the first one is shown."
+        f"The link names a {name} that does not exist; the default is shown."
     ]
     assert "Nearest in head 1" in said(app)
 
@@ -131,7 +131,7 @@ def test_search_narrows_the_documents(open_app: Callable[..., AppTest], demo_cac
 def test_an_empty_cache_explains_itself(open_app: Callable[..., AppTest], tmp_path: Path) -> None:
     app = open_app(tmp_path / "nothing")
     assert not app.exception
-    assert "There is nothing to look at yet" in said(app)
+    assert "There are no runs yet" in said(app)
     assert [button.label for button in app.button] == ["Build the demo"]
 
 

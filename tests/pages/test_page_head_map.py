@@ -186,7 +186,7 @@ def test_a_hostile_link_is_left_out_with_a_notice(
 ) -> None:
     write_mapped(tmp_path)
     app = open_page(tmp_path, **{name: value})
-    assert [toast.value for toast in app.toast] == [f"The link names a {name} that is not here; it is left out."]
+    assert [toast.value for toast in app.toast] == [f"The link names a {name} that does not exist; it is ignored."]
     assert dict(app.query_params) == {}
     assert told(app)["key"]
 
@@ -215,7 +215,7 @@ def test_a_missing_map_is_told_in_a_sentence(open_page: Callable[..., AppTest], 
 
 
 def test_no_run(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
-    assert "There is nothing to look at yet" in said(open_page(tmp_path / "nothing"))
+    assert "There are no runs yet" in said(open_page(tmp_path / "nothing"))
 
 
 def test_titles_and_topics_stay_text(open_page: Callable[..., AppTest], tmp_path: Path) -> None:

@@ -289,7 +289,7 @@ def test_without_labels_there_is_what_needs_none(open_page: Callable[..., AppTes
 
 def test_an_empty_cache_explains_itself(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
     app = open_page(tmp_path / "nothing")
-    assert "There is nothing to look at yet" in said(app)
+    assert "There are no runs yet" in said(app)
     assert not app.metric
 
 

@@ -260,7 +260,7 @@ def test_empty_states(
 ) -> None:
     expected = {
         bare_cache: "needs documents with a topic",
-        tmp_path / "nothing": "There is nothing to look at yet",
+        tmp_path / "nothing": "There are no runs yet",
         demo_cache: "python -m precompute analyse demo",
     }
     manifest = json.loads((demo_cache / "demo" / "manifest.json").read_text())

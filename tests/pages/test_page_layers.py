@@ -157,7 +157,7 @@ def test_a_run_without_labels_has_the_probe(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "There is nothing to look at yet" in said(page_at(tmp_path, PAGE, monkeypatch))
+    assert "There are no runs yet" in said(page_at(tmp_path, PAGE, monkeypatch))
 
 
 def test_labels_that_the_embedding_made_are_called_circular(

@@ -40,10 +40,10 @@ def test_two_ways_side_by_side(retrieved_cache: Path, monkeypatch: pytest.Monkey
     assert [heading.value for heading in app.subheader] == [
         "What they find",
         "How good that is on all queries",
-        "Which heads may go",
+        "Which heads can be pruned",
         "All ways, all heads",
         "What weights gain",
-        "Take it away",
+        "Export",
     ]
     run = Run(retrieved_cache, "demo")
     assert (app.selectbox(key="way").value, app.selectbox(key="other").value) == ("full", "split")
@@ -57,7 +57,7 @@ def test_heads_of_the_address_count_and_other_ways_can_be_chosen(
     retrieved_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = page_at(retrieved_cache, PAGE, monkeypatch, 120, mix="2-3,7*0.5")
-    assert "Heads that count: 3 of 12" in shown(app)
+    assert "Kept heads: 3 of 12" in shown(app)
     app.selectbox(key="other").set_value("fusion")
     app.segmented_control(key="task").set_value("topic match")
     app.run()
@@ -105,7 +105,7 @@ def test_heads_that_are_not_here_are_left_out_with_a_notice(
     retrieved_cache: Path, monkeypatch: pytest.MonkeyPatch, mix: str
 ) -> None:
     app = page_at(retrieved_cache, PAGE, monkeypatch, 120, mix=mix)
-    assert "Heads that count: 12 of 12" in shown(app)
+    assert "Kept heads: 12 of 12" in shown(app)
     assert "mix" not in app.query_params
     assert "names heads that are not here" in app.toast[0].value
 
@@ -117,12 +117,12 @@ def test_a_run_that_has_not_been_judged_can_be_asked_all_the_same(
     app = page_at(planted_cache, PAGE, monkeypatch, 120, query="3", mix="1,3")
     assert "has vectors, but no measurements of retrieval yet" in shown(app)
     assert "python -m precompute retrieve planted" in shown(app)
-    assert [heading.value for heading in app.subheader] == ["What they find", "Take it away"]
-    assert "Heads that count: 2 of 4" in shown(app)
+    assert [heading.value for heading in app.subheader] == ["What they find", "Export"]
+    assert "Kept heads: 2 of 4" in shown(app)
 
 
 def test_without_a_run_there_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "There is nothing to look at yet" in shown(page_at(tmp_path, PAGE, monkeypatch, 120))
+    assert "There are no runs yet" in shown(page_at(tmp_path, PAGE, monkeypatch, 120))
 
 
 def test_pruned_vectors_rank_as_the_lab_does(retrieved_cache: Path) -> None:

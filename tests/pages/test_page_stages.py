@@ -96,7 +96,7 @@ def test_a_run_without_figures_says_how_to_make_them(open_page: Callable[..., Ap
 def test_no_run(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
     app = open_page(tmp_path)
     assert not app.exception
-    assert "There is nothing to look at yet" in said(app)
+    assert "There are no runs yet" in said(app)
 
 
 def test_the_overview_has_the_study_beside_the_run(open_page: Callable[..., AppTest], analysed_cache: Path) -> None:

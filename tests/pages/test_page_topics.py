@@ -279,7 +279,7 @@ def test_labels_that_all_agree(open_page: Callable[..., AppTest], make: Callable
 def test_no_run_and_a_run_without_figures(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
     app = open_page(tmp_path / "nothing")
     assert not app.exception
-    assert "There is nothing to look at yet" in said(app)
+    assert "There are no runs yet" in said(app)
     write_run(tmp_path / "cache", "fresh", SHAPE, vectors, LABELS)
     app = open_page(tmp_path / "cache")
     assert not app.exception

@@ -99,7 +99,7 @@ def settled(app: AppTest, wanted: Callable[[AppTest], bool]) -> AppTest:
 
 
 def whole(app: AppTest) -> bool:
-    return "Take it with you" in headings(app) and 'class="hs-words"' in said(app)
+    return "Export" in headings(app) and 'class="hs-words"' in said(app)
 
 
 def paste(app: AppTest, text: str) -> AppTest:
@@ -143,9 +143,9 @@ def test_a_pasted_document_of_the_corpus_is_found_again_by_every_head(
         "Nearest documents of the corpus",
         "Where head 3 looks",
         "On the map",
-        "How strongly each head speaks",
+        "Activation of each head",
         "Compare with another document",
-        "Take it with you",
+        "Export",
     ]
     lists = [element.proto.body for element in app.get("html") if '<div class="hs-cards">' in element.proto.body]
     assert len(lists) == 3
@@ -520,7 +520,7 @@ def _array(given: Any) -> np.ndarray:
 
 def test_no_run_at_all_offers_the_demo(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
     app = open_page(tmp_path / "empty")
-    assert "There is nothing to look at yet" in headings(app)
+    assert "There are no runs yet" in headings(app)
     assert not app.text_area
 
 

@@ -95,7 +95,7 @@ def test_a_page_shows_the_stage_there_is_and_names_those_that_are_not(
     for one in choices:
         assert [option.content for option in one.proto.options] == ["3 output"]
         assert "This run does not keep stages 1 and 2" in text
-        assert "The link names a stage that is not here" in text
+        assert "The link names a stage that does not exist" in text
         assert "stage" not in app.query_params
 
 
@@ -199,10 +199,10 @@ def _embedded(app: AppTest) -> AppTest:
     app.run()
     for _ in range(PATIENCE * 5):
         assert not app.exception
-        if "Take it with you" in [heading.value for heading in app.subheader]:
+        if "Export" in [heading.value for heading in app.subheader]:
             break
         time.sleep(0.2)
         app.run()
-    assert "Take it with you" in [heading.value for heading in app.subheader], said(app)
+    assert "Export" in [heading.value for heading in app.subheader], said(app)
     assert not app.error
     return app

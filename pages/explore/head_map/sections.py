@@ -70,7 +70,7 @@ def _search(state: RunState) -> np.ndarray | None:
     if count:
         have = "have all of these words" if words[1:] else "have it"
         more = f"More than {count:,}" if found.more else f"{count:,}"
-        first = " The first of them are lit up." if found.more else ""
+        first = " The first of them are highlighted." if found.more else ""
         st.caption(f"{more} of {found.searched or every:,} documents {have}.{first}")
     else:
         st.caption("No document has all of these words. Try fewer.")

@@ -61,7 +61,7 @@ def read_address(stage: int, heads: int, count: int) -> MapView:
     }
     for name, bad in wrong.items():
         if bad:
-            st.toast(f"The link names a {name} that is not here; it is left out.", icon=":material/link_off:")
+            st.toast(f"The link names a {name} that does not exist; it is ignored.", icon=":material/link_off:")
             choice_to_url(name, "", "")
     if polygon is None and area and not wrong["area"]:
         choice_to_url("area", "", "")

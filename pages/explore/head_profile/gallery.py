@@ -116,7 +116,7 @@ def beside(shown: HeadView) -> None:
         return
     both = [shown, HeadView(other, tables(other), shown.stage, head)]
     st.html(figure_table([f"{safe(one.state.run.name)}, head {one.head}" for one in both], 0, _lines(both)))
-    st.caption("Heads of the same number in different models have only the number in common.")
+    st.caption("The same head number in two models is a coincidence: they are different heads.")
 
 
 def _lines(shown: Sequence[HeadView]) -> list[tuple[str, list[str]]]:

@@ -251,7 +251,7 @@ def topics_followed(shown: HeadView) -> None:
     )
     said = "By chance alone one interval in twenty would miss 0."
     if len(found.topic) > MOST:
-        said += f" Shown are the {MOST // 2} highest and the {MOST // 2} lowest; the data has all."
+        said += f" Shown are the {MOST // 2} highest and the {MOST // 2} lowest; the download has all."
     if found.left_out:
         said += f" {found.left_out} with fewer than five documents are left out."
     data = {

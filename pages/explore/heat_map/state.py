@@ -171,5 +171,5 @@ def _topics_from_url(names: tuple[str, ...], usual: list[int]) -> None:
         return
     found = linked_topics(given, len(names))
     if found.unknown:
-        st.toast("The link names a topic that is not here; it is left out.", icon=":material/link_off:")
+        st.toast("The link names a topic that does not exist; it is ignored.", icon=":material/link_off:")
     st.session_state["topics"] = list(found.chosen) or usual

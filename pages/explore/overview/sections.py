@@ -30,7 +30,7 @@ _WHAT_IS = {
     "Key/value heads": "In grouped-query attention several heads share one of these; equal to the heads where none do.",
     "Head width": "How many numbers a head gives for a document at stage 1.",
     "Hidden size": "How many numbers the model's own embedding has.",
-    "Pooling": "How one vector a document is made from one a token: the model's own way, the same at every stage.",
+    "Pooling": "How token vectors become one vector per document: the model's own way, the same at every stage.",
     "Documents": "Documents of the corpus after duplicates and empty ones were left out.",
 }
 
@@ -107,7 +107,7 @@ def one_head(state: RunState) -> None:
         "Show the nearest documents",
         key="nearest of all",
         persist_state="session",
-        help="Off at first in a run this large, for the first time it takes a few seconds.",
+        help="Off by default in a run this large: the first time takes a few seconds.",
     ):
         st.caption(f"{looked_through:,} documents are compared with this one, head by head.")
         return

@@ -54,8 +54,7 @@ def find_gate(settings: Settings) -> Gate:
     if settings.allowed_domains or settings.login == "required":
         name = "HEADSCOPE_ALLOWED_DOMAINS" if settings.allowed_domains else "HEADSCOPE_LOGIN=required"
         raise Mistake(
-            f"{name} is set, but there is no {_WHERE}, so that nobody can sign in. Add the section, or unset the "
-            "variable."
+            f"{name} is set, but there is no {_WHERE}, so nobody can sign in. Add the section, or unset the variable."
         )
     return Gate()
 
@@ -112,10 +111,10 @@ def _auth_section() -> Mapping[str, Any] | None:
     except (OSError, ValueError):  # no leave to read it, or no text
         raise Mistake("Streamlit's secrets cannot be read. Grant this user read permission.") from None
     if section is not None and not isinstance(section, Mapping):
-        raise Mistake(f"{_WHERE} is no section. Write [auth] on a line of its own, and its values below.")
+        raise Mistake(f"{_WHERE} is not a section. Write [auth] on a line of its own, and its values below.")
     return section
 
 
 def _need(section: Mapping[str, Any], keys: tuple[str, ...], where: str) -> None:
     if lacking := [key for key in keys if not (isinstance(section.get(key), str) and section[key].strip())]:
-        raise Mistake(f"{where} lacks {listed(lacking)}. Add what is missing, as text; until then nobody can come in.")
+        raise Mistake(f"{where} lacks {listed(lacking)}. Add what is missing, as text; until then nobody can sign in.")

@@ -48,7 +48,7 @@ def _closed(sentences: Sequence[str]) -> None:
     note("problem", kind="closed")
     with _card():
         st.subheader("Headscope is not set up yet")
-        st.markdown("Whoever runs this server has to change something first:")
+        st.markdown("The operator of this server must fix this first:")
         for sentence in sentences:
             st.error(plain(sentence), icon=":material/build:")
 

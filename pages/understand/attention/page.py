@@ -13,9 +13,8 @@ state = choose_run()
 
 st.title("Attention")
 st.markdown(
-    "Before a head says anything, it looks around. **What does each head of each layer look at**: the token before, "
-    "the first one, punctuation, a verb's subject, a token that was there before? Rules that are written down decide "
-    "its type."
+    "**What does each head of each layer attend to**: the token before, the first one, punctuation, a verb's subject, "
+    "a token that was there before? Written rules decide its type."
 )
 
 if ready(state, "attention"):

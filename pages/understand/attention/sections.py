@@ -181,9 +181,7 @@ def average(shown: AttentionView) -> None:
     patterns, row = attention_patterns(shown.state), shown.row
     share, shuffled = patterns.share[shown.layer - 1, shown.head - 1], patterns.shuffled[shown.layer - 1]
     if not np.isfinite(share).all():
-        st.info(
-            "No document of the sample has two tokens, so that there is nothing to look at.", icon=":material/info:"
-        )
+        st.info("No document of the sample has two tokens, so there is nothing to show.", icon=":material/info:")
         return
     found, causal = Pattern.of(share), row["next"] is None
     show.figure(

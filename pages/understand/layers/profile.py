@@ -116,7 +116,7 @@ def _topics(sweep: LayerSweep, view: LayerView) -> None:
     st.markdown(f"Follows **{follows}** and avoids **{avoids}** of {len(table)} topics.")
     said = "Gap of the topic's mean similarity to that of all others; by chance one interval in twenty would miss 0."
     if len(table) > MOST_TOPICS:
-        said += f" Shown are the {MOST_TOPICS // 2} highest and the {MOST_TOPICS // 2} lowest; the data has all."
+        said += f" Shown are the {MOST_TOPICS // 2} highest and the {MOST_TOPICS // 2} lowest; the download has all."
     name = f"topics of head {view.head} at layer {view.layer} stage {view.stage}"
     show.figure(gaps_figure(found, table["topic"].to_pylist(), show.theme()), name, table, said)
 

@@ -143,7 +143,7 @@ def redundancy(state: RunState) -> None:
         return
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        caption = "Alike heads stand together."
+        caption = "Similar heads are next to each other."
         if shape.kv_heads not in (1, shape.heads):
             caption += " Letters are key/value groups."
         drawn = _drawn(state, "CKA", stage, lambda: matrix_figure(cka, order.tolist(), shape, theme(), "CKA"))
@@ -152,7 +152,7 @@ def redundancy(state: RunState) -> None:
         show_findings(state, "redundancy", "groups", stage=stage)
         if shape.kv_heads in (1, shape.heads):
             shared = "All heads share one key/value head" if shape.kv_heads == 1 else "No heads share a key/value head"
-            st.caption(f"{shared} in this model, so that there are no groups to compare.")
+            st.caption(f"{shared} in this model, so there are no groups to compare.")
         else:
             drawn = _drawn(state, "groups", stage, lambda: groups_figure(cka, shape, theme()))
             figure(drawn, "groups", pa.Table.from_pylist(rows), "Every dot is a pair of heads.")

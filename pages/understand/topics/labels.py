@@ -18,7 +18,7 @@ from pages.shared.text import plain
 from pages.understand.topics.figures import confusion_figure
 
 MOST_TOPICS = 40
-"""On the axes of the confusion; the data has all."""
+"""On the axes of the confusion; the download has all."""
 MOST_REASONS = 50
 
 

@@ -176,5 +176,5 @@ def label_distribution(state: RunState) -> None:
         _drawn(state, "labels", 0, lambda: counts_figure(names, found.documents[shown], theme())),
         "label distribution",
         pa.table({"topic": found.names, "documents": found.documents}),
-        f"The {MOST_BARS} largest of {len(order)} topics; the data has all." if len(order) > MOST_BARS else "",
+        f"The {MOST_BARS} largest of {len(order)} topics; the download has all." if len(order) > MOST_BARS else "",
     )

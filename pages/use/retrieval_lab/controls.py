@@ -137,14 +137,14 @@ def heads_control(state: RunState, stage: int, task: str | None) -> np.ndarray:
     words_from_url("mix", LONGEST_WEIGHTS)
     weights = parse_weights(st.session_state["mix"], shape.heads)
     if weights is None:
-        st.toast("The link names heads that are not here; all of them count.", icon=":material/link_off:")
+        st.toast("The link names heads that do not exist; all heads are kept.", icon=":material/link_off:")
         weights = np.ones(shape.heads)
         decide("mix", "")
     choice_to_url("mix", format_weights(weights), "")
     known = _presets(state, stage, task)
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     with left:
-        st.markdown(f"##### Heads that count: {int((weights > 0).sum())} of {shape.heads}")
+        st.markdown(f"##### Kept heads: {int((weights > 0).sum())} of {shape.heads}")
     with right:
         st.selectbox(
             "Preset",

@@ -150,7 +150,7 @@ def _rows(run: Run, version: str, name: str) -> list[Row]:
     return found
 
 
-@st.cache_resource(max_entries=3, show_spinner="Every head looks with every query …")
+@st.cache_resource(max_entries=3, show_spinner="Ranking with every head …")
 @one_version(*RETRIEVAL)
 def _bench(run: Run, version: str, stage: int, task: str, _index: HeadIndex, _docs: np.ndarray) -> Bench:
     """``_docs`` are the documents that have vectors: what is searched, and who can ask."""

@@ -30,14 +30,14 @@ best = np.argsort(-(docs @ query[0]), kind="stable")[:10]
 
 @shows_mistakes
 def take_away_section(shown: LabView) -> None:
-    st.subheader("Take it away", anchor=False)
+    st.subheader("Export", anchor=False)
     way = shown.ways[0]
     if way not in WAYS or way == "embedding":
         way = "weighted" if way in ("mean", "weighted") else "full"
     kept = kept_heads(shown.state, shown.stage, shown.weights, way)
     st.markdown(
         f"{len(kept.weights)} heads with their weights, for ranking by **{way}**"
-        + ("" if way == shown.ways[0] else f" (‘{shown.ways[0]}’ is no product of two vectors)")
+        + ("" if way == shown.ways[0] else f" (‘{shown.ways[0]}’ is not a product of two vectors)")
         + ". With `core/retrieval/apply.py`, which needs nothing but NumPy, vectors of the same model that were made "
         "elsewhere rank as they do here."
     )

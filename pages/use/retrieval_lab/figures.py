@@ -125,7 +125,7 @@ def curve_figure(rows: Sequence[Row], enough: int, theme: str, what: str) -> go.
     figure.update_layout(
         template=template(theme),
         height=360,
-        xaxis={"title": {"text": "heads that are left"}, "dtick": max(1, len(rows) // 3 // 12)},
+        xaxis={"title": {"text": "kept heads"}, "dtick": max(1, len(rows) // 3 // 12)},
         yaxis={"title": {"text": what}, "showgrid": True, "gridcolor": GRID_LINE[theme]},
         legend=LEGEND_ABOVE,
         margin={"t": 80},

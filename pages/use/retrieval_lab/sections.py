@@ -257,7 +257,7 @@ def pruning_section(shown: LabView) -> None:
     """The curve from all heads to one, on queries that had no part in the choice."""
     assert shown.task is not None
     found = rows(shown.state, "pruned", stage=shown.stage, task=shown.task)
-    st.subheader("Which heads may go", anchor=False, help=why("interval", "activation"))
+    st.subheader("Which heads can be pruned", anchor=False, help=why("interval", "activation"))
     if not found:
         st.info("There are too few queries to choose by one half of them and tell of the other.")
         return

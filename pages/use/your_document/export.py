@@ -211,7 +211,7 @@ def _activation(shown: DocumentView) -> str:
         for row in range(1, len(shown.profile.activation))
     )
     head = '<tr><th></th><th scope="col">activation</th><th scope="col">percentile</th></tr>'
-    return f"<h2>How strongly each head speaks</h2><table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+    return f"<h2>Activation of each head</h2><table><thead>{head}</thead><tbody>{rows}</tbody></table>"
 
 
 def _neighbours(shown: DocumentView) -> str:
@@ -248,7 +248,7 @@ KINDS: dict[str, tuple[str, str, Callable[[DocumentView], bytes]]] = {
 
 @shows_mistakes
 def keep_section(shown: DocumentView) -> None:
-    st.subheader("Take it with you", anchor=False)
+    st.subheader("Export", anchor=False)
     name = file_name(shown.name)
     found = attended_already(shown.state, shown.text)
     with st.container(horizontal=True, gap="small"):

@@ -102,7 +102,7 @@ def _voters(shown: DocumentView, topic: int) -> str:
 
 def _circular(shown: DocumentView) -> str:
     circular = tables(shown.state).labels.circular
-    return " The labels were made by this embedding itself, so that these rates are too high." if circular else ""
+    return " The labels were made by this embedding itself, so these rates are too high." if circular else ""
 
 
 def _of_a_sample(shown: DocumentView) -> str:
@@ -139,7 +139,7 @@ def profile_section(shown: DocumentView) -> None:
     else:
         said += "Raw cosines: some heads are near to every topic, which says nothing about the document."
     if len(order) < len(shown.topics):
-        said += f" {len(order)} of {len(shown.topics)} topics are drawn; the data has all."
+        said += f" {len(order)} of {len(shown.topics)} topics are drawn; the download has all."
     show.figure(
         profile_figure(values, names, dots, shown.head, shown.measure, show.theme(), shown.reliability),
         "topic-profile",
@@ -154,15 +154,15 @@ def activation_section(shown: DocumentView) -> None:
     """How loud each head is for this document, against the corpus."""
     if not shown.state.analysed:
         return
-    st.subheader("How strongly each head speaks", help=why("activation", "percentile"), anchor=False)
+    st.subheader("Activation of each head", help=why("activation", "percentile"), anchor=False)
     found = shown.profile
     corpus = Ranks(shown.yardstick.activations.values[1:])
     percentiles = found.activation_percentiles[1:]
     loud = [int(head) + 1 for head in np.flatnonzero(percentiles >= 95)]
     quiet = [int(head) + 1 for head in np.flatnonzero(percentiles <= 5)]
-    said = [f"Louder than in 95 % of the corpus: {heads_named(loud)}."] if loud else []
-    said += [f"Quieter than in 95 % of the corpus: {heads_named(quiet)}."] if quiet else []
-    st.markdown(plain(" ".join(said) or "No head is unusually loud or quiet for this document."))
+    said = [f"Stronger than in 95 % of the corpus: {heads_named(loud)}."] if loud else []
+    said += [f"Weaker than in 95 % of the corpus: {heads_named(quiet)}."] if quiet else []
+    st.markdown(plain(" ".join(said) or "No head is unusually strong or weak for this document."))
     table = pa.table(
         {
             "head": np.arange(1, len(percentiles) + 1),
@@ -248,9 +248,9 @@ def words_section(shown: DocumentView) -> None:
     said = f"Most of all at {', '.join(f'“{word}”' for word in words)}. " if words else ""
     rest = resting(found, shown.head)
     if rest >= 0.005:
-        said += f"{rest:.0%} of its attention rests on special tokens, where heads go that have nothing to do."
+        said += f"{rest:.0%} of its attention rests on special tokens, a common resting place for idle heads."
     elif (first := float(found.weights[shown.head - 1, 0])) >= 0.05:
-        said += f"{first:.0%} of its attention is on the very first token, where heads go that have nothing to do."
+        said += f"{first:.0%} of its attention is on the very first token, a common resting place for idle heads."
     st.markdown(plain(said))
     st.html(words_html(shown.text, found, shown.head))
     st.caption(
@@ -307,7 +307,7 @@ def map_section(shown: DocumentView) -> None:
         figure,
         "on-the-map",
         lambda: _table(placed),
-        f"The document's heads by their numbers on the corpus's own maps, which stay as they are; lines lead from head "
+        f"The document's heads, numbered, on the corpus's maps; lines lead from head "
         f"{shown.head} to its {len(ends)} nearest documents in that head.{among(state)}",
         alt="Small maps of the stages with the document's heads.",
     )
@@ -413,7 +413,7 @@ def _side_by_side(shown: DocumentView, other: np.ndarray, name: str) -> None:
     table = pa.table({"head": np.arange(len(cosines)), "cosine": cosines, "percentile": percentiles})
     said = "Heads in which the two are least alike come first." + among(shown.state, "Percentiles are of pairs")
     if len(rows) < len(heads):
-        said += f" The {_MOST_ROWS - 4} least and the 3 most alike of {len(heads)} heads; the data has all."
+        said += f" The {_MOST_ROWS - 4} least and the 3 most alike of {len(heads)} heads; the download has all."
     show.figure(pair_figure(cosines, usual, order, show.theme()), "two-documents", table, said)
     if shown.state.analysed:
         _profiles(shown, other, name)
