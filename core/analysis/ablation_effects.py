@@ -21,7 +21,7 @@ MEASURES = {
     NAMES: "topic match by names",
     EXAMPLES: "topic match by examples",
     SAME_TOPIC: "same-topic nDCG@10",
-    QUERIES: "nDCG@10 of the query set",
+    QUERIES: "query set nDCG@10",
     ANGLE: "angle that documents move",
 }
 QUALITY = tuple(name for name in MEASURES if name != ANGLE)
