@@ -42,10 +42,13 @@ def test_the_planted_heads_are_named_and_the_first_one_is_looked_at(
     assert [heading.value for heading in app.subheader] == [
         "Topic match by names without each head",
         "Layer 6, head 11",
+        "Heads whose removal helps",
         "Does its slice show what a head is needed for?",
         "Documents that move most without layer 6, head 11",
         "How many heads can go?",
     ]
+    assert "Layer 2 head 3: 8.0 points more of topic match by names without it (95 % CI" in text
+    assert "What they attend to is not measured yet. Run `python -m precompute attention demo`." in text
     assert "50.0%<small>−10.0 (−12.0 to −8.0)</small><small>below the noise</small>" in text
     assert "**Its slice** at stage 1 alone finds the topic for 59% of the documents: above random slices." in text
     assert "layer 6 head 11" in text.split("reads the topic, and is needed")[1].split(".")[0]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import streamlit as st
 
-from core.analysis.ablation_effects import ANGLE, HEAD, MEASURES
-from core.analysis.ablation_findings import amount
+from core.analysis.ablation_effects import ANGLE, HEAD, MEASURES, QUALITY
+from core.analysis.ablation_findings import amount, head_name, points
+from core.analysis.null import ABOVE
 from core.runs.steps import command
 from core.runs.tables import Row
 from pages.shared import show
@@ -67,6 +68,28 @@ def _read(shown: AblationView) -> None:
         said.append(f"**Its attention** is {plain(attention['type'])}: {plain(because)}")
     if said:
         st.markdown("  \n".join(said), help=why("random slices", "attention type"))
+
+
+@shows_mistakes
+def negative_heads(shown: AblationView) -> None:
+    """Heads whose removal helps beyond the noise, in any measure of quality, with what they attend to."""
+    st.subheader("Heads whose removal helps", help=why("beyond the noise", "attention type"), anchor=False)
+    rows = [row for name in QUALITY for row in shown.rows(HEAD, name).values() if row["verdict"] == ABOVE]
+    if not rows:
+        st.markdown("None beyond the noise.")
+        return
+    types = attention_rows(shown.state) if shown.manifest.is_done("attention") else {}
+    for row in sorted(rows, key=lambda row: -float(row["change"])):
+        place = (row["layer"], row["head"])
+        attends = f" Its attention is {types[place]['type']}." if place in types else ""
+        st.markdown(
+            plain(
+                f"{head_name(row).capitalize()}: {points(row['change'])} more of {MEASURES[row['measure']]} without "
+                f"it (95 % CI {points(row['low'])} to {points(row['high'])}).{attends}"
+            )
+        )
+    if not types:
+        st.caption(f"What they attend to is not measured yet. Run `{command('attention', shown.state.run.name)}`.")
 
 
 @shows_mistakes

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.shared.controls import choose_run
 from pages.shared.empty_states import ready
-from pages.understand.ablation.compare import instruments, scatter
+from pages.understand.ablation.compare import instruments, negative_heads, scatter
 from pages.understand.ablation.moved import moved
 from pages.understand.ablation.pruning import pruning
 from pages.understand.ablation.sections import choose_view, headline, overview
@@ -25,6 +25,7 @@ if ready(state, "ablate"):
         overview(shown)
     with right:
         instruments(shown)
+    negative_heads(shown)
     scatter(shown)
     moved(shown)
     pruning(shown)
