@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,7 +65,7 @@ def switch_section(state: RunState, stage: int) -> None:
         for aspect in aspects:
             linked(
                 st.segmented_control,
-                plain(shortened(aspect.name, 40)),
+                _label(aspect.name),
                 _key(aspect.name),
                 POSITIONS,
                 NEUTRAL,
@@ -75,6 +76,11 @@ def switch_section(state: RunState, stage: int) -> None:
             )
     if figures is not None:
         _show(state, figures)
+
+
+def _label(aspect: str) -> str:
+    """Streamlit reads labels as Markdown and aloud: what Markdown could act on is left out instead of escaped."""
+    return " ".join(re.findall(r"[^\W_]+", shortened(aspect, 40))) or "aspect"
 
 
 def _key(aspect: str) -> str:
