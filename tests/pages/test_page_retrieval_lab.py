@@ -107,7 +107,7 @@ def test_heads_that_are_not_here_are_left_out_with_a_notice(
     app = page_at(retrieved_cache, PAGE, monkeypatch, 120, mix=mix)
     assert "Kept heads: 12 of 12" in shown(app)
     assert "mix" not in app.query_params
-    assert "names heads that are not here" in app.toast[0].value
+    assert "names heads that do not exist" in app.toast[0].value
 
 
 def test_a_run_that_has_not_been_judged_can_be_asked_all_the_same(

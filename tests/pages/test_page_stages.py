@@ -120,7 +120,7 @@ def test_a_hostile_address_falls_back(open_page: Callable[..., AppTest], analyse
     app = open_page(analysed_cache, page=None, stage=stage)
     assert not app.exception
     assert app.segmented_control(key="stage").value == 1
-    assert "not here" in app.toast[0].value
+    assert "does not exist" in app.toast[0].value
     assert "<script>" not in said(app)
 
 
