@@ -34,8 +34,8 @@ def test_a_click_shows_a_head_and_its_documents_and_is_in_the_address(page: Page
     expect(page).to_have_url(re.compile(r"layer=2"))
     expect(page).to_have_url(re.compile(r"head=3"))
     expect(page.locator(".hs-card")).to_have_count(4)
-    expect(page.locator(".hs-card", has_text="leaves")).to_have_count(1)
-    expect(page.locator(".hs-card", has_text="new")).not_to_have_count(0)
+    expect(page.locator(".hs-card .hs-meta", has_text="leaves")).to_have_count(1)
+    expect(page.locator(".hs-card .hs-meta", has_text="new")).not_to_have_count(0)
 
 
 def test_it_fits_a_narrow_screen(page: Page, address: str) -> None:

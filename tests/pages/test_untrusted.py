@@ -188,7 +188,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
         ("model", "heads", 10**12, "'model.heads' must be a whole number from 1 to 1,024"),
         ("model", "kv_heads", 3, "'model.kv_heads' must divide 'model.heads'"),
         ("model", "pooling", f"<img src=x onerror={HACK}>", "'model.pooling' must be one of last, mean, first"),
-        ("vectors", "stages", [3, 1], "'vectors.stages' must be some of 1, 2, 3, in order"),
+        ("vectors", "stages", [3, 1], "'vectors.stages' must be some of 1, 2, 3, 4, in order"),
         ("corpus", "documents", 10**12, "'corpus.documents' must be a whole number from 0 to 2,147,483,647"),
         ("corpus", "extra", {"title": "string"}, "'corpus.extra' must name columns of the corpus's own"),
         ("corpus", "source", "\ud800", "it is nested too deep, too long, or contains invalid text"),
