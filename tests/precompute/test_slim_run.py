@@ -24,6 +24,8 @@ from precompute.job.storage import Storage
 from precompute.job.topic_vectors import TopicModel
 from precompute.steps.analyse import step as analyse
 from precompute.steps.analyse.step import AnalyseConfig
+from precompute.steps.aspects import step as aspects
+from precompute.steps.aspects.step import AspectsConfig
 from precompute.steps.attention import step as attention
 from precompute.steps.attention.config import AttentionConfig
 from precompute.steps.embed.step import EmbedConfig, run
@@ -64,6 +66,7 @@ def cache(
         project.run(ProjectConfig(cache, name, iterations=30, threads=1))
         retrieve.run(RetrieveConfig(cache, name, limit=12, model=how))
     step.run(SlimConfig(cache, "few", 12))
+    aspects.run(AspectsConfig(cache, "slim"))
     layers.run(LayersConfig(cache, "slim", documents=30, model=how))
     attention.run(AttentionConfig(cache, "slim", documents=6, model=how))
     return cache
@@ -91,7 +94,9 @@ def test_a_page_shows_the_stage_there_is_and_names_those_that_are_not(
     text = said(app)
     assert not app.error, text
     choices = [one for one in app.get("button_group") if one.label == "Stage"]
-    assert len(choices) == (page != "pages/use/your_document/page.py"), "Your document asks once there is one"
+    # Your document asks once there is one; ablation measures the model's own embedding.
+    without = ("pages/use/your_document/page.py", "pages/understand/ablation/page.py")
+    assert len(choices) == (page not in without)
     for one in choices:
         assert [option.content for option in one.proto.options] == ["3 output"]
         assert "This run does not keep stages 1 and 2" in text
