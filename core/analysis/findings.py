@@ -154,11 +154,16 @@ def _where_to_extract(tables: Tables, stages: Sequence[int]) -> Iterator[Finding
         return
     beyond = [stage for stage, row in rows.items() if row["best_p"] <= LEVEL / len(rows)]
     if beyond:
-        stage = max(beyond, key=lambda stage: rows[stage]["best"])
+        alike = _not_told_apart({stage: rows[stage] for stage in beyond})
+        stage = min(alike)
         sentence = (
             f"To use heads one by one, extract at stage {stage} ({STAGES[stage].name}): the best single head, head "
             f"{rows[stage]['best_head']}, finds the labelled topic for {rows[stage]['best']:.0%} of held-out documents."
         )
+        if others := [other for other in alike if other != stage]:
+            named = named_stages(others)
+            said = " and ".join(f"{rows[other]['best']:.0%}" for other in others)
+            sentence += f" {named.capitalize()} {'is' if len(others) == 1 else 'are'} not shown to differ ({said})."
     else:
         sentence = (
             "No stage is recommended for using heads one by one: at each, the best head finds the labelled topic no "
@@ -174,6 +179,14 @@ def _where_to_extract(tables: Tables, stages: Sequence[int]) -> Iterator[Finding
         sentence + _circular(tables),
         "; ".join(parts) + "; the best is chosen on one half of the documents and reported on the other",
     )
+
+
+def _not_told_apart(rows: Mapping[int, Row]) -> list[int]:
+    """Stages whose best head is not shown to be worse than the best of all; halves of the documents judge each."""
+    top = max(rows.values(), key=lambda row: float(row["best"]))
+    share, documents = float(top["best"]), max(1, int(top["documents"]) // 2)
+    room = 1.96 * (2 * share * (1 - share) / documents) ** 0.5
+    return [stage for stage, row in rows.items() if share - float(row["best"]) <= room]
 
 
 def _separation(tables: Tables) -> Iterator[Finding]:

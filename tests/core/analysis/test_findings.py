@@ -562,6 +562,18 @@ def test_rows_are_picked_by_all_that_is_wanted() -> None:
     assert tables.one("redundancy", head=9) is None
 
 
+def test_the_first_of_stages_that_cannot_be_told_apart_is_recommended() -> None:
+    """Halves of 45: equal shares of 0.57 differ by up to 0.2 in 95 of 100 cases; 0.55 is near, 0.3 is not."""
+    summaries = [
+        summary(stage=stage, best=best, best_head=11, best_p=0.005) for stage, best in ((1, 0.55), (2, 0.57), (3, 0.3))
+    ]
+    found = the_one(tables_of(stages=(1, 2, 3), null_summary=summaries), "stage")
+    assert "extract at stage 1 (attention): the best single head, head 11, finds the labelled topic for 55%" in (
+        found.sentence
+    )
+    assert "Stage 2 is not shown to differ (57%)." in found.sentence
+
+
 # The same model elsewhere.
 
 
