@@ -40,7 +40,7 @@ def test_the_rest_can_be_left_out_and_that_is_in_the_link(page: Page, address: s
 def test_the_overview_shows_four_stages(page: Page, address: str) -> None:
     page.goto(f"{address}/?run=four")
     expect(page.get_by_role("heading", name="Four stages")).to_be_visible(timeout=SLOW)
-    expect(page.get_by_text("4 · share")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_text("4 · share", exact=True)).to_be_visible(timeout=SLOW)
     page.goto(f"{address}/?run=three")
     expect(page.get_by_role("heading", name="Three stages")).to_be_visible(timeout=SLOW)
     expect(page.get_by_text("python -m precompute all three --stages 1 2 3 4")).to_be_visible(timeout=SLOW)
