@@ -37,8 +37,8 @@ def empty_cache() -> None:
         st.subheader("There are no runs yet")
         st.markdown(
             "Headscope shows **runs**: a corpus that has been embedded once, with every head's vector kept. The demo "
-            "is a corpus of short texts on 25 topics, embedded with the small model all-MiniLM-L6-v2. It takes about "
-            "two minutes on a laptop, most pages come sooner, and it needs no network and no GPU."
+            "is a corpus of short texts on 25 topics, embedded with the small model all-MiniLM-L6-v2. It takes a few "
+            "minutes on a laptop, most pages come sooner, and it needs no network and no GPU."
         )
         _offer_demo()
         st.caption("For a corpus of your own, in a terminal:")
