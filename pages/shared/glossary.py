@@ -82,7 +82,9 @@ TERMS: dict[str, str] = {
     "all pairs, and not a reason why these two are similar.",
     "why words": "A head adds up what it reads from the words of a text, so its part of the cosine is a sum over "
     "words, exactly.",
-    "role": "What a head does, by written rules on its figures; heads for which none holds have no role.",
+    "role": "What a head does, by written rules on its figures and only beyond random slices. On the demo the rules "
+    "fire for 0 of 36 random slices, 0 of 36 heads with random weights, and 11 of 360 with shuffled labels (all "
+    "‘aligned’, which needs no labels).",
 }
 
 
