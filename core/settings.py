@@ -301,7 +301,7 @@ SETTINGS: dict[str, Setting] = {
         "for `label`: a TOML file with `OPENAI_API_KEY`, instead of the variable",
     ),
 }
-"""By the variable's name. The table in docs/configuration.md says the same; a test compares them."""
+"""By the variable's name. A test compares it with the table in docs/configuration.md."""
 
 
 def read_settings(environment: Mapping[str, str] | None = None) -> Settings:

@@ -115,6 +115,16 @@ def add_centre(group: argparse._ArgumentGroup) -> None:
         )
 
 
+def add_documents(group: argparse._ArgumentGroup, default: int) -> None:
+    group.add_argument(
+        "--documents",
+        type=int,
+        default=default,
+        metavar="N",
+        help=f"a sample of N documents, by topic (default: {default})",
+    )
+
+
 def add_topic_model(command: argparse.ArgumentParser) -> None:
     """How later steps find the model that made the run again."""
     group = command.add_argument_group("model")

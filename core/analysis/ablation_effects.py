@@ -104,7 +104,7 @@ class AblationTask:
         return np.asarray(examples_of(centred, self.labels, self.topics).similarity(centred, self.labels)[:, 0])
 
     def measure_same_topic(self, docs: np.ndarray) -> np.ndarray:
-        """nDCG@10 of each of ``docs[doc, hidden]`` as a query for the others of its topic; NaN where there are none."""
+        """nDCG@10 of each of ``docs[doc, hidden]`` as a query for the others of its topic; NaN without others."""
         same = (self.labels[:, None] == self.labels) & (self.labels >= 0)
         np.fill_diagonal(same, False)
         asking = np.flatnonzero(same.any(axis=1))

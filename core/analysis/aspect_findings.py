@@ -13,7 +13,7 @@ from core.runs.labels import CIRCULAR
 from core.runs.tables import Row
 
 AspectRows = Mapping[str, Sequence[Row]]
-"""The tables ``aspects``, ``aspect_summary``, ``aspect_pairs`` and ``aspect_within``; empty where there are none."""
+"""The tables ``aspects``, ``aspect_summary``, ``aspect_pairs`` and ``aspect_within``; empty before the step ran."""
 ENTANGLED = 0.3
 """Cramér's V from which on two aspects are said to go together."""
 

@@ -22,7 +22,7 @@ class TypeDepth:
     counts: Mapping[str, np.ndarray]
     """By family ``[layer]``: heads."""
     means: tuple[float | None, ...]
-    """The mean layer, from 1, of positional, syntactic and abstract heads; None where there are none."""
+    """The mean layer, from 1, of positional, syntactic and abstract heads; None for a kind without heads."""
     correlation: float | None
     """Of a head's layer with the place of its family in the textbook's order; None where nothing varies."""
     p: float

@@ -47,7 +47,7 @@ class LabQuestion:
     vectors: dict[int, np.ndarray]
     relevant: frozenset[int] = frozenset()
     own: int = -1
-    """The document that it is itself; -1 where it is none."""
+    """The corpus document that is the question, or -1."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from precompute.options import (
     StepCommand,
     add_again,
     add_centre,
+    add_documents,
     add_seed,
     add_topic_model,
     add_topics,
@@ -26,13 +27,7 @@ def _own_options(command: argparse.ArgumentParser) -> None:
     add_seed(command)
     add_topics(command)
     group = command.add_argument_group("ablation")
-    group.add_argument(
-        "--documents",
-        type=int,
-        default=DOCUMENTS,
-        metavar="N",
-        help=f"a sample of N documents, by topic (default: {DOCUMENTS})",
-    )
+    add_documents(group, DOCUMENTS)
     group.add_argument(
         "--how",
         choices=list(HOW),

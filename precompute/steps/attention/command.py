@@ -8,7 +8,7 @@ from pathlib import Path
 
 from precompute.job.progress import clock
 from precompute.job.step import StepResult
-from precompute.options import StepCommand, add_again, add_seed, add_topic_model, given, topic_model
+from precompute.options import StepCommand, add_again, add_documents, add_seed, add_topic_model, given, topic_model
 from precompute.steps.attention.config import DOCUMENTS, TOKENS, AttentionConfig
 from precompute.steps.attention.step import run
 
@@ -17,13 +17,7 @@ def _own_options(command: argparse.ArgumentParser) -> None:
     add_again(command)
     add_seed(command)
     group = command.add_argument_group("attention")
-    group.add_argument(
-        "--documents",
-        type=int,
-        default=DOCUMENTS,
-        metavar="N",
-        help=f"a sample of N documents, by topic (default: {DOCUMENTS})",
-    )
+    add_documents(group, DOCUMENTS)
     group.add_argument(
         "--pattern-tokens", type=int, default=TOKENS, metavar="N", help=f"cut texts to N tokens (default: {TOKENS})"
     )
