@@ -19,9 +19,9 @@ INTRODUCTION = """# The command line
 .venv/bin/python -m precompute COMMAND RUN [options]
 ```
 
-`RUN` names a folder of the cache. Every command exits with status 0 when it is done, 2 when your input is
-at fault (one sentence on standard error), and 1 for anything else. `report --json`, `status --json`,
-`explain --json` and `bench --json` are for scripts: keys are added, never renamed.
+`RUN` names a folder of the cache. Every command exits with status 0 when it is done, 2 when your input is at fault
+(one sentence on standard error), and 1 for anything else. `report --json`, `status --json`, `explain --json` and
+`bench --json` are for scripts: keys are added, never renamed.
 
 All commands take these options:
 """

@@ -41,7 +41,9 @@ SCENES = (
     Scene("/head_map?stage=1", "Every head of every document on one map: stage 1, attention", ".head-map"),
     Scene("/head_map?stage=3", "The same documents at stage 3, the model's output", ".head-map"),
     Scene("/heat_map?stage=1", "How close each head places each document to its own topic", ".hs-heat-map"),
-    Scene("/heat_map?stage=1&doc=18&head=11", "One cell: a document, and its neighbours in head 11", ".hs-card", "start"),
+    Scene(
+        "/heat_map?stage=1&doc=18&head=11", "One cell: a document, and its neighbours in head 11", ".hs-card", "start"
+    ),
     Scene("/your_document?stage=1", "A text of your own through every head", ".stPlotlyChart", text=True),
 )
 
@@ -66,7 +68,9 @@ def _frame(page: Page, scene: Scene) -> Image:
     if scene.scroll_to:
         target = page.locator(scene.scroll_to).first
         target.wait_for()
-        target.evaluate("(it, block) => { it.style.scrollMargin = '110px 0 20px'; it.scrollIntoView({block}); }", scene.block)
+        target.evaluate(
+            "(it, block) => { it.style.scrollMargin = '110px 0 20px'; it.scrollIntoView({block}); }", scene.block
+        )
         rest(page)
     shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
     page.close()

@@ -103,7 +103,9 @@ def processor_table() -> str:
         )
         for case in measured()["processor"]["embedder"]
     ]
-    return _table(("model", "tokens per document", "documents per second", "GFLOP/s", "share of the bare product"), rows)
+    return _table(
+        ("model", "tokens per document", "documents per second", "GFLOP/s", "share of the bare product"), rows
+    )
 
 
 def minilm_table() -> str:

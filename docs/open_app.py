@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures"
 DOCUMENT = (
-    "The night ferry left the harbour an hour late. We had bought bread, cheese and a bag of oranges at the market, and "
-    "ate on deck while the lights of the coast grew small. A retired teacher told us which islands still have no road, "
-    "how to find a room in August, and why the fishermen vote against the new bridge every time. In the morning the sea "
-    "was flat, the engine stopped, and the captain pointed at a family of dolphins."
+    "The night ferry left the harbour an hour late. We had bought bread, cheese and a bag of oranges at the market, "
+    "and ate on deck while the lights of the coast grew small. A retired teacher told us which islands still have no "
+    "road, how to find a room in August, and why the fishermen vote against the new bridge every time. In the morning "
+    "the sea was flat, the engine stopped, and the captain pointed at a family of dolphins."
 )
 """A text that the demo corpus does not have, for the page Your document."""
 
@@ -78,7 +78,9 @@ def _served() -> Iterator[str]:
         probe.bind(("127.0.0.1", 0))
         port = int(os.environ.get("PICTURE_PORT", 0)) or probe.getsockname()[1]
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless=true", f"--server.port={port}"]
-    app = subprocess.Popen([*command, "--server.address=127.0.0.1"], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    app = subprocess.Popen(
+        [*command, "--server.address=127.0.0.1"], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         address = f"http://127.0.0.1:{port}"
         _wait_for(f"{address}/_stcore/health")

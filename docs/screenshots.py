@@ -1,4 +1,4 @@
-"""Takes the pictures of README and of the tour again: ``make screenshots``, or ``python -m docs.screenshots layers``."""
+"""Takes the pictures of README and the tour again: ``make screenshots``, or ``python -m docs.screenshots layers``."""
 
 from __future__ import annotations
 

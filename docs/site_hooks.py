@@ -41,4 +41,5 @@ def link_in_site(link: re.Match[str], here: Path) -> str:
         return f"[{text}]({FROM_ROOT[there.name]}{anchor})"
     if (ROOT / "docs") in there.parents:
         return f"[{text}]({there.relative_to(ROOT / 'docs').as_posix()}{anchor})"
-    return f"{text} (`{there.relative_to(ROOT).as_posix()}`)" if text.strip("`") != there.name else text
+    path = there.relative_to(ROOT).as_posix()
+    return text if text.strip("`/") in (path, there.name) else f"{text} (`{path}`)"

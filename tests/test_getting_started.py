@@ -20,7 +20,9 @@ def commands() -> list[str]:
     """The page's shell commands; a here-document is one."""
     blocks = re.findall(r"^```bash\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     return [
-        found[0] for block in blocks for found in re.finditer(r"^cat .*<<'(\w+)'\n(?:.*\n)*?\1$|^.+$", block, re.MULTILINE)
+        found[0]
+        for block in blocks
+        for found in re.finditer(r"^cat .*<<'(\w+)'\n(?:.*\n)*?\1$|^.+$", block, re.MULTILINE)
     ]
 
 
