@@ -70,18 +70,13 @@ def _option(action: argparse.Action) -> str:
     name = action.option_strings[-1] if action.option_strings else ""
     if action.nargs == 0:
         return name
-    value = action.metavar or ("" if action.choices else action.dest.upper())
-    if not value:
-        return name
+    choices = "{" + ",".join(map(str, action.choices)) + "}" if action.choices else ""
+    value = action.metavar or choices or action.dest.upper()
     return f"{name} {value} …" if action.nargs == "+" else f"{name} {value}"
 
 
 def _meaning(action: argparse.Action) -> str:
-    meaning = action.help or ""
-    if action.choices and not all(str(choice) in meaning for choice in action.choices):
-        among = ", ".join(f"`{choice}`" for choice in action.choices)
-        meaning = f"{meaning}; {among}" if meaning else among
-    return _cell(meaning + (" (required)" if action.required else ""))
+    return _cell((action.help or "") + (" (required)" if action.required else ""))
 
 
 def _cell(text: str) -> str:
