@@ -175,7 +175,7 @@ def _is_done(name: str, options: argparse.Namespace, work: Work) -> bool:
 
 def _report_options(command: argparse.ArgumentParser) -> None:
     add_common(command)
-    command.add_argument("--json", action="store_true", help="for machines")
+    command.add_argument("--json", action="store_true", help="as JSON, for scripts")
     command.add_argument(
         "--merge-threshold",
         type=float,
@@ -230,7 +230,7 @@ def _bench_options(command: argparse.ArgumentParser) -> None:
         help="in BEIR's layout: corpus.jsonl, queries.jsonl and qrels/test.tsv",
     )
     command.add_argument("--heads", type=Path, metavar="FILE", help="heads that are off, as for export")
-    command.add_argument("--json", action="store_true", help="for machines")
+    command.add_argument("--json", action="store_true", help="as JSON, for scripts")
     add_topic_model(command)
 
 
@@ -252,7 +252,7 @@ def _explain(options: argparse.Namespace) -> int:
 
 def _status_options(command: argparse.ArgumentParser) -> None:
     add_common(command, run_optional=True)
-    command.add_argument("--json", action="store_true", help="for machines")
+    command.add_argument("--json", action="store_true", help="as JSON, for scripts")
 
 
 def _status(options: argparse.Namespace) -> int:
@@ -305,7 +305,7 @@ COMMANDS: dict[str, CommandRow] = {
     "explain": CommandRow(
         "why two documents or texts are similar: their cosine as a sum over heads", _explain, explain_options
     ),
-    "status": CommandRow("what is there", _status, _status_options),
-    "verify": CommandRow("is it whole: every file against schema, counts and checksums", _verify, _verify_options),
+    "status": CommandRow("which runs exist, and the state of each step", _status, _status_options),
+    "verify": CommandRow("check every file against schema, counts and checksums", _verify, _verify_options),
 }
 """All commands; those of steps are rows of core.runs.steps.STEPS and ``COMMAND`` of the step's folder."""

@@ -20,7 +20,7 @@ from precompute.job.work import Work
 AddOptions = Callable[[argparse.ArgumentParser], None]
 SAMPLE = "sample"
 """Of --store-vectors."""
-DEVICE_HELP = "cuda, mps, cpu (default: HEADSCOPE_DEVICE, or the best there is)"
+DEVICE_HELP = "cuda, mps, cpu (default: HEADSCOPE_DEVICE, or the fastest available)"
 
 
 @dataclass(frozen=True)
@@ -87,14 +87,14 @@ def add_progress(command: argparse.ArgumentParser) -> None:
 def add_again(command: argparse.ArgumentParser) -> None:
     """Options that all later steps have; 'all' has them once."""
     if command.get_default("again") is None:
-        command.add_argument(
-            "--again", action="store_true", help="make labels, figures and maps anew, up to date or not"
-        )
+        command.add_argument("--again", action="store_true", help="redo the step even if it is up to date")
 
 
 def add_seed(command: argparse.ArgumentParser) -> None:
     if command.get_default("analysis_seed") is None:
-        command.add_argument("--analysis-seed", type=int, default=0, metavar="N", help="of samples, intervals and maps")
+        command.add_argument(
+            "--analysis-seed", type=int, default=0, metavar="N", help="seed of samples, intervals and maps (default: 0)"
+        )
 
 
 def add_topics(command: argparse.ArgumentParser) -> None:
@@ -104,7 +104,7 @@ def add_topics(command: argparse.ArgumentParser) -> None:
             "--topics",
             default=AUTO,
             help=f"what documents are labelled and compared with: {listed((AUTO, LABELS, *TOPIC_LISTS))}, or a file "
-            f"with a topic a line (default: {AUTO}, the study's 25 if no label is beyond them, else the labels)",
+            f"with one topic per line (default: {AUTO}, the study's 25 if no label is beyond them, else the labels)",
         )
 
 
@@ -130,4 +130,4 @@ def add_topic_model(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("model")
     group.add_argument("--model", help="the run's own model, if it is a folder (default: by its name)")
     group.add_argument("--device", default=setting("HEADSCOPE_DEVICE"), help=DEVICE_HELP)
-    group.add_argument("--trust-remote-code", metavar="MODEL", help="run the code that this model brings with it")
+    group.add_argument("--trust-remote-code", metavar="MODEL", help="run the code that comes with this model")

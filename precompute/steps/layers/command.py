@@ -59,7 +59,7 @@ def _summary(options: argparse.Namespace, result: StepResult) -> str:
 
 
 COMMAND = StepCommand(
-    help="every layer of a sample: where in depth the structure is",
+    help="every measure at every layer of a sample",
     own_options=_own_options,
     config=_config,
     run=run,
