@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -44,22 +44,32 @@ class CommandRow:
     options: AddOptions
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; 0 done, 2 the user's mistake in one sentence, 1 anything else."""
+def main(
+    arguments: Sequence[str] | None = None,
+    more: Mapping[str, CommandRow] | None = None,
+    prog: str = "python -m precompute",
+) -> int:
+    """Runs one command; 0 done, 2 the user's mistake in one sentence, 1 anything else.
+
+    ``more`` are commands of the program that calls this one, ``prog``.
+    """
+    commands = COMMANDS | dict(more or {})
     try:
         read_settings()  # all of them, before the parser takes its defaults from some
     except Mistake as mistake:
         _say(mistake.sentences)
         return MISTAKE
     _say(unknown_settings())
-    options = parser().parse_args(arguments)
+    options = parser(commands, prog).parse_args(arguments)
     # Libraries talk on standard error in the middle of our progress bar; what matters comes back as an exception.
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     os.environ.setdefault("HF_HUB_VERBOSITY", "error")
     os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
     try:
-        done = COMMANDS[options.command].run(options)
-        if trouble := trouble_at(options.cache):  # what was read is what this machine had kept
+        done = commands[options.command].run(options)
+        if options.cache is not None and (
+            trouble := trouble_at(options.cache)
+        ):  # what was read is what this machine had kept
             _say([trouble])
         return done
     except Mistake as mistake:
@@ -84,12 +94,14 @@ class _Parser(argparse.ArgumentParser):
         self.exit(MISTAKE, f"headscope: {message.rstrip('.')}. See '{self.prog} --help'.\n")
 
 
-def parser() -> argparse.ArgumentParser:
-    made = _Parser(prog="python -m precompute", description="From a corpus to a run in the cache.")
-    commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, row in COMMANDS.items():
+def parser(
+    commands: Mapping[str, CommandRow] | None = None, prog: str = "python -m precompute"
+) -> argparse.ArgumentParser:
+    made = _Parser(prog=prog, description="From a corpus to a run in the cache.")
+    added = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, row in (commands or COMMANDS).items():
         is_step = name == "all" or name in STEP_COMMANDS
-        command = commands.add_parser(name, help=row.help, description=row.help if is_step else None)
+        command = added.add_parser(name, help=row.help, description=row.help if is_step else None)
         row.options(command)
     return made
 
