@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 def open_run(name: str, cache: str | Path | None = None) -> OpenedRun:
     """Opens a run of the cache, or the run in a folder or at an address.
 
-    ``name`` is a run's name, a run's folder, or an address with the run's name at its end (``s3://bucket/prefix/demo``).
+    ``name`` is a run's name, a run's folder, or an address with the run's name at its end (``s3://bucket/prefix/demo``);
+    ``hf:USER/NAME`` is fetched from the Hugging Face Hub into the cache, unless it is there.
     Without ``cache``, names are looked up where the app looks them up: HEADSCOPE_CACHE, or ``cache/`` of the project.
 
     >>> open_run("example").name
@@ -45,6 +46,11 @@ def open_run(name: str, cache: str | Path | None = None) -> OpenedRun:
     Traceback (most recent call last):
     core.errors.Mistake: There is no run 'exmaple' in the cache. There are: example.
     """
+    if str(name).startswith("hf:"):
+        from precompute.publish.command import fetched
+
+        place = default_cache() if cache is None else cache_at(cache, setting("HEADSCOPE_MIRROR"))
+        return OpenedRun(_open(place, fetched(str(name), place)))
     if cache is None and not is_run_name(name):
         cache, _, name = str(name).rstrip("/").rpartition("/")
         if not is_address(f"{cache}/"):

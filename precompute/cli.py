@@ -27,6 +27,8 @@ from precompute.job.fingerprint import part_digest
 from precompute.job.progress import PROGRESS
 from precompute.job.work import Work, working_on
 from precompute.options import SAMPLE, AddOptions, add_common, add_progress, add_topic_model, nothing_to_do, topic_model
+from precompute.publish import command as publish
+from precompute.publish.command import HtmlWriter
 from precompute.report import report
 from precompute.status import as_text, status
 from precompute.table import STEP_COMMANDS
@@ -66,6 +68,8 @@ def main(
     os.environ.setdefault("HF_HUB_VERBOSITY", "error")
     os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
     try:
+        if getattr(options, "run", None):
+            options.run = publish.fetched(options.run, options.cache)
         done = commands[options.command].run(options)
         if options.cache is not None and (
             trouble := trouble_at(options.cache)
@@ -301,6 +305,29 @@ def _verify(options: argparse.Namespace) -> int:
     return DONE
 
 
+def _publish(options: argparse.Namespace) -> int:
+    return published(options, None)
+
+
+def published(options: argparse.Namespace, write_html: HtmlWriter | None) -> int:
+    """The command ``publish``, with what writes HTML where the app's files are installed."""
+    for sentence in publish.publish_from(options, write_html):
+        print(printable(sentence))
+    return DONE
+
+
+def _unpack(options: argparse.Namespace) -> int:
+    run = publish.unpack(options.file, options.cache, options.name, options.most_gb)
+    print("\n".join(publish.arrived(run)))
+    return DONE
+
+
+def _fetch(options: argparse.Namespace) -> int:
+    run = publish.fetch(options.address, options.cache, options.name, options.most_gb)
+    print("\n".join(publish.arrived(run)))
+    return DONE
+
+
 COMMANDS: dict[str, CommandRow] = {
     "all": CommandRow("every step, in order; what is up to date is skipped", _all, _all_options),
     **{
@@ -317,6 +344,13 @@ COMMANDS: dict[str, CommandRow] = {
     "explain": CommandRow(
         "why two documents or texts are similar: their cosine as a sum over heads", _explain, explain_options
     ),
+    "publish": CommandRow(
+        "the run for others: one HTML file, an archive, a folder, or a data set of the hub",
+        _publish,
+        publish.publish_options,
+    ),
+    "unpack": CommandRow("an archive that 'publish' has written, into the cache", _unpack, publish.unpack_options),
+    "fetch": CommandRow("a run from the Hugging Face Hub, into the cache", _fetch, publish.fetch_options),
     "status": CommandRow("what is there", _status, _status_options),
     "verify": CommandRow("is it whole: every file against schema, counts and checksums", _verify, _verify_options),
 }

@@ -64,6 +64,10 @@ def topic_model(options: argparse.Namespace) -> TopicModel:
 
 def add_common(command: argparse.ArgumentParser, run_optional: bool = False) -> None:
     command.add_argument("run", metavar="RUN", nargs="?" if run_optional else None, help="a folder of the cache")
+    add_cache(command)
+
+
+def add_cache(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--cache",
         type=_cache,

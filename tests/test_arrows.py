@@ -30,6 +30,8 @@ ROOMS: dict[str, set[str]] = {
     "retrieval": {"model.shape", "model.share_space", "analysis", "runs.tables"},
 }
 """Rooms of core, and what each may import of the others, whole or a module; core's own modules import no room."""
+PROGRAM = PROJECT / "precompute" / "__main__.py"
+"""Not imported by anybody: what ``python -m precompute`` starts, the program ``headscope`` under its older name."""
 SECTIONS = ("pages.explore.", "pages.understand.", "pages.use.")
 HEAVY = ("torch", "transformers", "sklearn", "datasets")
 
@@ -57,7 +59,7 @@ def test_a_room_imports_only_what_it_may(room: str) -> None:
     wrong = {
         str(path.relative_to(PROJECT)): bad
         for path in files(room)
-        if (bad := imported(ast.parse(path.read_text(encoding="utf-8"))) & FORBIDDEN[room])
+        if path != PROGRAM and (bad := imported(ast.parse(path.read_text(encoding="utf-8"))) & FORBIDDEN[room])
     }
     assert wrong == {}
 
