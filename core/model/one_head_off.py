@@ -44,7 +44,7 @@ def one_head_off(
     directions: int = DIRECTIONS,
     check: Callable[[], None] = lambda: None,
 ) -> OneHeadOff:
-    """The head's output replaced by zeros inside the forward pass; ``check`` is called between the parts of the work."""
+    """The head's output replaced by zeros in the forward pass; ``check`` is called between the parts of the work."""
     shape = model.info.shape
     index = shape.layer_index(layer)
     check_head(head, shape.heads)

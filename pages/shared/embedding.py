@@ -19,6 +19,7 @@ from core.model.attention import Attended, Matrix
 from core.model.chunks import Chunk, Reach, chunks, reach
 from core.model.head_words import HeadWords, head_words
 from core.model.ledger import Explanation, explain
+from core.model.one_head_off import OneHeadOff, one_head_off
 from core.model.stages import SHARE, split_heads
 from core.runs.manifest import Manifest
 from core.settings import setting
@@ -218,6 +219,19 @@ def head_in_both(state: RunState, first: WhyText, second: WhyText, layer: int, h
 
     kind = f"words {first.query} {second.query} layer {layer} head {head}"
     return _result(kind, state, _joined(first, second), work)
+
+
+def without_head(state: RunState, text: WhyText, layer: int, head: int) -> OneHeadOff | None:
+    """A text's embedding with one head switched off in the model, and how far it moved; None while it is not there."""
+    manifest = state.manifest
+    assert manifest is not None
+
+    def work(ticket: Ticket[OneHeadOff]) -> OneHeadOff:
+        model = model_pool().model(manifest, ticket)
+        ticket.check(f"Switching off layer {layer} head {head} …")
+        return one_head_off(model, text.text, layer, head, query=text.query, check=ticket.check)
+
+    return _result(f"without layer {layer} head {head} {text.query}", state, text.text, work)
 
 
 def _joined(first: WhyText, second: WhyText) -> str:
