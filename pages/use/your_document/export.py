@@ -29,7 +29,6 @@ from pages.shared.show import defused
 from pages.shared.text import safe, shortened
 from pages.shared.theme import BORDER, FONT, GROUND, INK, LABEL_SIZE, MUTED, PAGE_SIZE, ink_on
 from pages.use.your_document.figures import shown_topics
-from pages.use.your_document.sections import profile_table
 from pages.use.your_document.state import (
     NEIGHBOURS,
     REFERENCES,
@@ -38,6 +37,7 @@ from pages.use.your_document.state import (
     row_name,
     voting_heads,
 )
+from pages.use.your_document.topics import profile_table
 
 
 def whole_table(shown: DocumentView) -> pa.Table:
