@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 import streamlit as st
@@ -11,18 +13,45 @@ from core.retrieval.pairs import pair_cosines
 from pages.shared import show
 from pages.shared.corpus import pairs
 from pages.shared.data import head_index
-from pages.shared.embedding import WhyText, reading
+from pages.shared.embedding import EmbeddedText, WhyText, reading
 from pages.shared.glossary import why
 from pages.shared.notices import among, shows_mistakes
 from pages.shared.text import plain, shortened
 from pages.shared.why_similar import choose_why, corpus_text, why_similar
+from pages.use.your_document.documents import own_documents
 from pages.use.your_document.figures import pair_figure, profile_figure, shown_topics
-from pages.use.your_document.input import Chosen, own_documents
+from pages.use.your_document.input import Chosen
 from pages.use.your_document.state import NEIGHBOURS, DocumentView
 
 NONE = ""
 _KEY = "compared document"
 _MOST_ROWS = 13
+
+
+@dataclass(frozen=True)
+class OtherDocument:
+    """What a document is compared with."""
+
+    name: str
+    reading: EmbeddedText
+
+    def vectors(self, stage: int) -> np.ndarray:
+        """Of its beginning: ``[head, dim]``."""
+        return self.reading.vectors[stage][0]
+
+    def cosines(self, shown: DocumentView) -> np.ndarray:
+        """With the document that is shown, ``[1 + head]``."""
+        space = head_index(shown.state, shown.stage).space
+        return pair_cosines(shown.vectors(shown.stage), self.vectors(shown.stage), space)
+
+
+def other_document(shown: DocumentView, key: str) -> OtherDocument | None:
+    """The one of this session that is compared with; None where there is none, or it is not embedded yet."""
+    kept = own_documents()
+    if not key or key not in kept.found:
+        return None
+    other = reading(shown.state, kept.found[key].asked or kept.found[key].text)
+    return None if other is None else OtherDocument(kept.names()[key], other)
 
 
 @shows_mistakes
@@ -39,16 +68,19 @@ def compare_section(shown: DocumentView, chosen: Chosen) -> None:
     key = kept.compared = st.selectbox(
         "The other document", [NONE, *names], key=_KEY, format_func=lambda key: names.get(key, "none")
     )
-    if not key:
-        return
-    other = reading(shown.state, kept.found[key].asked or kept.found[key].text)
-    if other is not None:
-        _side_by_side(shown, other.vectors[shown.stage][0], names[key])
+    if (other := other_document(shown, key)) is not None:
+        _side_by_side(shown, other)
 
 
-def _side_by_side(shown: DocumentView, other: np.ndarray, name: str) -> None:
-    usual = pairs(shown.state, shown.stage)
-    cosines = pair_cosines(shown.vectors(shown.stage), other, head_index(shown.state, shown.stage).space)
+def least_alike_first(percentiles: np.ndarray) -> np.ndarray:
+    """Rows of the figure: the full embedding, then heads; of many, the least alike and the three most alike."""
+    heads = np.argsort(percentiles[1:], kind="stable") + 1
+    rows = heads if len(heads) < _MOST_ROWS else np.concatenate([heads[: _MOST_ROWS - 4], heads[-3:]])
+    return np.concatenate([[0], rows])
+
+
+def _side_by_side(shown: DocumentView, other: OtherDocument) -> None:
+    usual, cosines = pairs(shown.state, shown.stage), other.cosines(shown)
     if usual is None:
         st.caption("Too few documents for a baseline.")
         return
@@ -63,16 +95,15 @@ def _side_by_side(shown: DocumentView, other: np.ndarray, name: str) -> None:
             f"{_among(float(percentiles[0]))}."
         ).replace("\\-", "−")
     )
-    rows = heads if len(heads) < _MOST_ROWS else np.concatenate([heads[: _MOST_ROWS - 4], heads[-3:]])
-    order = np.concatenate([[0], rows])
+    order = least_alike_first(percentiles)
     table = pa.table({"head": np.arange(len(cosines)), "cosine": cosines, "percentile": percentiles})
     said = "Least alike heads first." + among(shown.state, "Percentiles are of pairs")
-    if len(rows) < len(heads):
+    if len(order) <= len(heads):
         said += f" The {_MOST_ROWS - 4} least and the 3 most alike of {len(heads)} heads; the download has all."
     alt = "Cosine of the two documents in the full embedding and in each head, over what pairs of the corpus have."
     show.figure(pair_figure(cosines, usual, order, show.theme()), "two-documents", table, said, alt=alt)
     if shown.state.analysed:
-        _profiles(shown, other, name)
+        _profiles(shown, other.vectors(shown.stage), other.name)
 
 
 def _profiles(shown: DocumentView, other: np.ndarray, name: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import plotly.graph_objects as go
 import pyarrow as pa
@@ -55,28 +57,45 @@ def _card(table: RowLookup, doc: int, meta: list[str], score: float | None = Non
 
 @shows_mistakes
 def map_section(shown: DocumentView) -> None:
-    """Three small maps; the ones of a run without maps are asked for."""
+    """Small maps; the ones of a run without maps are asked for."""
     st.subheader("On the map", anchor="map")
-    state = shown.state
-    if not state.projected:
-        not_made(state, "project")
+    if not shown.state.projected:
+        not_made(shown.state, "project")
         return
-    assert state.manifest is not None
     with st.spinner("Placing the document on the maps …"):
-        placed = {stage: _placed(shown, stage) for stage in state.manifest.stages}
-    near = {stage: _near(shown, stage) for stage in placed}
-    figure = stage_maps_figure(preview(state).places, state.manifest.shape, show.theme(), placed, height=340)
-    for column, stage in enumerate(placed, start=1):
-        ends = places(state, stage, near[stage])[:, shown.head - 1]
-        figure.add_trace(_joined(placed[stage][shown.head - 1], ends, axis_names(column), show.theme()))
+        placed = all_placed(shown)
     show.figure(
-        figure,
+        map_figure(shown, placed, show.theme()),
         "on-the-map",
         lambda: _table(placed),
-        f"The document's heads, numbered, on the maps of the corpus. Lines connect head {shown.head} with its "
-        f"{len(ends)} nearest documents.{among(state)}",
+        map_caption(shown),
         alt="One small map per stage with the document's heads among those of the corpus.",
     )
+
+
+def map_figure(shown: DocumentView, placed: Mapping[int, np.ndarray], theme: str) -> go.Figure:
+    """The document's heads on the map of every stage, with lines from the chosen head to its nearest documents."""
+    state = shown.state
+    assert state.manifest is not None
+    figure = stage_maps_figure(preview(state).places, state.manifest.shape, theme, placed, height=340)
+    for column, stage in enumerate(placed, start=1):
+        ends = places(state, stage, _near(shown, stage))[:, shown.head - 1]
+        figure.add_trace(_joined(placed[stage][shown.head - 1], ends, axis_names(column), theme))
+    return figure
+
+
+def map_caption(shown: DocumentView) -> str:
+    count = len(_near(shown, shown.stage))
+    return (
+        f"The document's heads, numbered, on the maps of the corpus. Lines connect head {shown.head} with its {count} "
+        f"nearest documents.{among(shown.state)}"
+    )
+
+
+def all_placed(shown: DocumentView) -> dict[int, np.ndarray]:
+    """By stage the places of the document's heads, ``[head, 2]``."""
+    assert shown.state.manifest is not None
+    return {stage: _placed(shown, stage) for stage in shown.state.manifest.stages}
 
 
 def _placed(shown: DocumentView, stage: int) -> np.ndarray:

@@ -16,10 +16,11 @@ from pages.shared.notices import shows_mistakes
 from pages.shared.text import plain, shortened
 from pages.shared.url import linked
 from pages.shared.without_head import SearchingText, without_head_section
-from pages.use.your_document.compare import compare_section, why_section
+from pages.use.your_document.compare import compare_section, other_document, why_section
+from pages.use.your_document.documents import own_documents
 from pages.use.your_document.export import keep_section
 from pages.use.your_document.heads import activation_section, words_section
-from pages.use.your_document.input import MOVED, Chosen, document_input, own_documents
+from pages.use.your_document.input import MOVED, Chosen, document_input
 from pages.use.your_document.neighbours import map_section, neighbours_section
 from pages.use.your_document.state import MEASURES, NEIGHBOURS, REFERENCES, DocumentView
 from pages.use.your_document.topics import along_section, consensus_section, profile_section
@@ -140,7 +141,7 @@ def through_every_head(state: RunState, chosen: Chosen) -> None:
     activation_section(shown)
     compare_section(shown, chosen)
     why_section(shown, chosen)
-    keep_section(shown)
+    keep_section(shown, other_document(shown, own_documents().compared))
 
 
 ANSWER = "whose answer is shown"

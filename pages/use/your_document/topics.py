@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 import streamlit as st
@@ -39,6 +41,22 @@ def consensus_section(shown: DocumentView) -> None:
     found, votes, topics, reliability = shown.profile, shown.consensus, shown.topics, shown.reliability
     first, *rest = consensus_sentences(found, votes, topics, reliability)
     st.markdown(f"**{plain(first)}** {plain(' '.join(rest))}")
+    st.html(consensus_table(shown))
+    said = f"Percentile and cosine: full embedding.{_of_a_sample(shown)}"
+    if reliability is not None:
+        said += (
+            " In brackets: the number of 100 labelled documents whose topic the head finds "
+            f"(the full embedding: {100 * reliability.rates[0]:.0f}, chance: {100 * reliability.chance:.0f}). Votes "
+            f"are weighted by reliability above chance.{_circular(shown)}"
+        )
+    if left_out := len(all_topics(shown.state).names) - len(topics):
+        said += f" Left out for too few examples: {left_out} topic{'s' if left_out > 1 else ''}."
+    st.caption(said)
+
+
+def consensus_table(shown: DocumentView) -> str:
+    """The topics that matter, as HTML: first those of the full embedding, then those that heads vote for."""
+    found, votes, topics, reliability = shown.profile, shown.consensus, shown.topics, shown.reliability
     chosen = [*dict.fromkeys([*votes.order[:3].tolist(), *by_share(votes)])][:_LINES]
     lines = [
         (
@@ -55,17 +73,7 @@ def consensus_section(shown: DocumentView) -> None:
     voting = "Heads that vote for it"
     if reliability is not None:
         voting += "<small>(right for … of 100)</small>"
-    st.html(figure_table(["Percentile", "Cosine", "Votes", voting], -1, lines))
-    said = f"Percentile and cosine: full embedding.{_of_a_sample(shown)}"
-    if reliability is not None:
-        said += (
-            " In brackets: the number of 100 labelled documents whose topic the head finds "
-            f"(the full embedding: {100 * reliability.rates[0]:.0f}, chance: {100 * reliability.chance:.0f}). Votes "
-            f"are weighted by reliability above chance.{_circular(shown)}"
-        )
-    if left_out := len(all_topics(shown.state).names) - len(topics):
-        said += f" Left out for too few examples: {left_out} topic{'s' if left_out > 1 else ''}."
-    st.caption(said)
+    return figure_table(["Percentile", "Cosine", "Votes", voting], -1, lines)
 
 
 _MOST_VOTERS = 12
@@ -135,6 +143,24 @@ def profile_section(shown: DocumentView) -> None:
     )
 
 
+@dataclass(frozen=True)
+class AlongDocument:
+    """Each chunk's profile in one row of it, ``values[chunk, topic]``, and the topics that are drawn, in order."""
+
+    values: np.ndarray
+    order: np.ndarray
+
+
+def along(shown: DocumentView, row: int) -> AlongDocument | None:
+    """In a head from 1, or the full embedding (0); None for a document that was not read in chunks."""
+    chunks = shown.reading.vectors[shown.stage][1:]
+    if not len(chunks):
+        return None
+    values = np.stack([shown.cells(profile(vectors, shown.yardstick))[row] for vectors in chunks])
+    order = shown_topics(np.argsort(-values.max(axis=0), kind="stable"), np.array([], dtype=int))
+    return AlongDocument(values, order[:25])
+
+
 @shows_mistakes
 def along_section(shown: DocumentView) -> None:
     """Each chunk's profile in the chosen head or the full embedding, along the document."""
@@ -145,10 +171,9 @@ def along_section(shown: DocumentView) -> None:
     rows = {"full embedding": 0, f"head {shown.head}": shown.head}
     name = st.segmented_control("Seen by", list(rows), default="full embedding", required=True, key="along")
     row = rows.get(str(name), 0)
-    found = [profile(vectors, shown.yardstick) for vectors in shown.reading.vectors[shown.stage][1:]]
-    values = np.stack([shown.cells(one)[row] for one in found])
-    order = shown_topics(np.argsort(-values.max(axis=0), kind="stable"), np.array([], dtype=int))
-    order = order[:25]
+    found = along(shown, row)
+    assert found is not None
+    values, order = found.values, found.order
     names = [shown.topics[topic] for topic in order]
     best = [shown.topics[int(topic)] for topic in values.argmax(axis=1)]
     data = {
