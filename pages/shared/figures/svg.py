@@ -132,7 +132,7 @@ def _trace(trace: Any, axes: _Axes) -> Iterator[str]:
         )
         return
     sizes = np.broadcast_to(np.asarray(marker.size, dtype=float), len(points))
-    widths = np.broadcast_to(np.asarray(marker.line.width or 0, dtype=float), len(points))
+    widths = np.broadcast_to(np.nan_to_num(np.asarray(marker.line.width, dtype=float)), len(points))
     colours = [marker.color] * len(points) if isinstance(marker.color, str) else list(marker.color)
     texts = trace.text if "text" in trace.mode else [None] * len(points)
     for (x, y), size, width, colour, text in zip(points, sizes, widths, colours, texts, strict=True):

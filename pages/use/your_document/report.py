@@ -56,8 +56,8 @@ def report_html(
     placed: Mapping[int, np.ndarray] | None = None,
     other: OtherDocument | None = None,
 ) -> str:
-    """``found`` is where the heads look, if that was computed; ``placed`` are the document's heads on the maps, if there
-    are any; ``other`` is a document that it is compared with."""
+    """``found``: where the heads look, if that was computed; ``placed``: the document's heads on the maps, if there are
+    maps; ``other``: a document that it is compared with."""
     assert shown.state.manifest is not None
     model, stage = shown.state.manifest.model, STAGES[shown.stage]
     part = "" if shown.part == 0 else f", chunk {shown.part}"
