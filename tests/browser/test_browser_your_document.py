@@ -135,6 +135,8 @@ def _opens_offline(page: Page, report: Path) -> None:
     shown.set_content(report.read_text(encoding="utf-8"))
     expect(shown.get_by_role("heading", name="Topic profile, percentiles among the corpus")).to_be_visible()
     expect(shown.locator("td").nth(100)).to_be_attached()
+    for name in ("One small map per stage", "Activation of each head"):  # as on the page
+        expect(shown.get_by_role("img", name=name)).to_be_visible()
     assert asked == []
     context.close()
 

@@ -8,7 +8,7 @@ export default function inView({ data, parentElement }) {
   if (data.press <= (seen[data.name] ?? 0)) return;
   seen[data.name] = data.press;
   const host = parentElement.getRootNode().host ?? parentElement;
-  host.style.scrollMarginTop = "4.5rem"; // below a strip that stays in view
+  host.style.scrollMarginTop = window.innerWidth > 768 ? "4.5rem" : "9rem"; // below a header and a strip that stay in view
   host.style.outline = "none";
   host.tabIndex = -1;
   const show = () => host.isConnected && host.scrollIntoView({ block: "start" });

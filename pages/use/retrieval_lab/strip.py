@@ -18,7 +18,10 @@ div:has(> .st-key-KEY), .st-key-KEY { position: sticky; top: 0; z-index: 90; }
   align-items: baseline; font-variant-numeric: tabular-nums; }
 .hs-strip b { font-size: 1.15em; }
 .hs-strip small { opacity: .85; }
-@media (max-width: 768px) { .hs-strip { padding-left: 2.8rem; gap: 0 1rem; font-size: .9em; } }
+@media (max-width: 768px) {  /* there the header is not see-through */
+  div:has(> .st-key-KEY), .st-key-KEY { top: 3.75rem; }
+  .hs-strip { gap: 0 1rem; padding: .3rem 0; font-size: .9em; }
+}
 </style>"""
 
 
