@@ -132,7 +132,7 @@ def test_an_area_in_the_address_is_counted(open_page: Callable[..., AppTest], tm
     assert f"{DOCS} points of {DOCS} documents" in said(app)
     assert set(app.dataframe[0].value["heads"]) == {"1"}
     app = open_page(tmp_path, area=LEFT_HALF, heads="2,4")
-    assert "There is no point of a chosen head in this area." in said(app)
+    assert "This area contains no point of the chosen heads." in said(app)
 
 
 def test_an_area_goes_with_its_stage(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_search_names_the_documents(open_page: Callable[..., AppTest], tmp_path:
     assert told(app)["hits"] == [1, *range(10, 20)]
     app.text_input(key="words").input("nowhere").run()
     assert told(app)["hits"] == []
-    assert "No document has all of these words" in said(app)
+    assert "No document contains all of these words" in said(app)
 
 
 def test_words_in_the_address_are_searched_for(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
@@ -179,14 +179,16 @@ def test_camera_and_layout_stay_in_the_address(open_page: Callable[..., AppTest]
     assert not app.toast
 
 
-@pytest.mark.parametrize("name", ["doc", "heads", "area", "camera", "layout"])
+@pytest.mark.parametrize("name", ["doc", "heads", "area", "camera", "layout", "focus", "list", "front"])
 @pytest.mark.parametrize("value", ["../../etc", "99999", "-1", "1-", "<script>alert(1)</script>", "1_1.1_2", "²"])
 def test_a_hostile_link_is_left_out_with_a_notice(
     open_page: Callable[..., AppTest], tmp_path: Path, name: str, value: str
 ) -> None:
     write_mapped(tmp_path)
     app = open_page(tmp_path, **{name: value})
-    assert [toast.value for toast in app.toast] == [f"The link names a {name} that does not exist; it is ignored."]
+    assert [toast.value for toast in app.toast] == [
+        f"The link names a{'n' if name == 'area' else ''} {name} that does not exist; it is ignored."
+    ]
     assert dict(app.query_params) == {}
     assert told(app)["key"]
 
@@ -293,7 +295,7 @@ def test_a_sample_by_topic_is_drawn_the_same_at_every_stage(
     assert sorted(doc % 2 for doc in drawn) == [0, 0, 0, 1, 1, 1], "each topic has its share"
     assert all(np.array_equal(drawn, stage_map(run_state("mapped"), stage).docs) for stage in (2, 3))
     assert f"6 of {DOCS} documents are drawn: a sample" in said(app)
-    assert f"Counted among the 6 documents of {DOCS} that are drawn" in said(app)
+    assert f"Counted among the 6 of {DOCS} documents that are drawn" in said(app)
     assert "12 points of 6 documents" in said(app)
 
 

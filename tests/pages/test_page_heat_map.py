@@ -116,7 +116,10 @@ def test_the_study_s_picture_is_sent_cell_by_cell(
     assert got.titles == [files.titles[doc][:120] for doc in docs]
     assert len(got.values) == 1
     np.testing.assert_array_equal(got.values[0], files.own[1][docs].T.astype(np.float16))
-    assert "104 documents in 8 topics; in each topic sorted by the full embedding at stage 1" in said(app)
+    assert (
+        "104 documents: 8 topics, each with 13 documents. Each topic is sorted by the full embedding at stage 1"
+        in said(app)
+    )
     assert "Click a cell" in said(app)
     assert dict(app.query_params) == {}
 
