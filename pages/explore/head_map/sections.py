@@ -55,9 +55,9 @@ def one_map(state: RunState) -> None:
     known: set[str] = st.session_state.setdefault(_KNOWN, set())
     told = message(state, stage, None if found is None else found.docs, known, linked_document(count))
     told |= {"turn": turn, "chosen": chosen_in_address(count)}
-    places = beside()
+    places = beside("map")
     with places.picture:
-        event = head_map(told, asked)
+        event = head_map(told, lambda: asked("map"))
         known |= {told["key"], told["base"]}
         if event.wanted:  # another tab of this session, or a message that was lost
             known -= {told["key"], told["base"]}

@@ -66,7 +66,7 @@ def draw(state: RunState, view: HeatMapView) -> bool:
     def picked() -> None:
         pick = read_pick(KEY, sheet)
         if pick is not None:
-            asked()
+            asked("heat")
             _choose(pick, view, docs, cells.topics[cells.starts])
 
     colours = Look(DIVERGING[look], INK[look], GROUND[look], FRAME[look])

@@ -1,26 +1,26 @@
 // The panel beside a picture: its close button, its height, and where the focus goes. The panel itself is a container of
 // the page, filled by the server; this script lives in its first element.
 
-const hub = (window.headscopeBeside ??= { asked: 0 });
+const hub = (window.headscopeBeside ??= {}); // by name: how many gestures have been answered
 const panels = new WeakMap(); // one a container: a rerun of the page finds it as it was
 const WIDE = window.matchMedia("(min-width: 1100px)");
-const TOP = 64, LEAST = 320, MARGIN = 16; // pixels: the app's header, the lowest panel, and the air below it
+const TOP = 64, LEAST = 320, ENOUGH = 560, MARGIN = 16; // pixels: the app's header, heights of a panel, the air below it
 const PICTURES = '[role="application"][tabindex], [role="grid"] [tabindex="0"]';
 
 export default function beside({ data, parentElement, setTriggerValue }) {
   const button = parentElement.querySelector("button");
-  const element = (parentElement.getRootNode().host ?? parentElement).closest(".st-key-hs-result");
+  const element = (parentElement.getRootNode().host ?? parentElement).closest('[class*="st-key-hs-result-"]');
   if (!element) return;
   let panel = panels.get(element);
   if (!panel) panels.set(element, (panel = new Panel(element)));
   element.setAttribute("aria-label", data.label);
   panel.close = () => {
     setTriggerValue("closed", true);
-    picture()?.focus();
+    panel.picture()?.focus();
   };
   button.onclick = panel.close;
-  if (data.asked > hub.asked) panel.open(); // a gesture has asked for it; a link has not
-  hub.asked = Math.max(hub.asked, data.asked);
+  if (data.asked > (hub[data.name] ?? 0)) panel.open(); // a gesture has asked for it; a link has not
+  hub[data.name] = Math.max(hub[data.name] ?? 0, data.asked);
 }
 
 class Panel {
@@ -45,10 +45,11 @@ class Panel {
     this.fit();
   }
 
-  // As high as the screen has room for it, so that no part of it is below the fold.
+  // As high as the screen has room for it, so that no part of it is below the fold; and not much higher than the picture.
   fit() {
     const { top } = this.element.getBoundingClientRect();
-    const room = Math.max(LEAST, Math.floor(window.innerHeight - Math.max(TOP, top) - MARGIN));
+    const most = Math.max(ENOUGH, this.around("picture")?.offsetHeight ?? 0);
+    const room = Math.max(LEAST, Math.min(most, Math.floor(window.innerHeight - Math.max(TOP, top) - MARGIN)));
     this.element.style.setProperty("--beside-room", `${room}px`);
   }
 
@@ -66,12 +67,17 @@ class Panel {
     this.fit();
     this.element.scrollIntoView({ block: WIDE.matches ? "nearest" : "start" });
   }
-}
 
-function picture() {
-  for (const host of document.querySelectorAll(".st-key-hs-picture *")) {
-    const found = host.shadowRoot?.querySelector(PICTURES);
-    if (found) return found;
+  around(what) {
+    return this.element.closest('[class*="st-key-hs-beside-"]')?.querySelector(`[class*="st-key-hs-${what}-"]`);
   }
-  return null;
+
+  // What takes the keys in the picture: components live in shadow roots.
+  picture() {
+    for (const host of this.around("picture")?.querySelectorAll("*") ?? []) {
+      const found = host.shadowRoot?.querySelector(PICTURES);
+      if (found) return found;
+    }
+    return null;
+  }
 }
