@@ -176,7 +176,7 @@ def test_a_stage_that_was_seen_is_not_sent_again(page: Page, address: str) -> No
 
 def test_one_map_a_head_shares_the_selection(page: Page, address: str) -> None:
     open_map(page, f"{address}?area={LEFT_HALF}")
-    page.get_by_role("button", name="One a head").click()
+    page.get_by_role("button", name="One map per head").click()
     expect(page.locator("canvas.flat[data-drawn]")).to_be_visible(timeout=SLOW)
     shown(page, "lit", str(2 * DOCS))
     page.get_by_role("button", name="One map").click()

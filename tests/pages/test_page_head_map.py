@@ -150,6 +150,40 @@ def test_a_document_in_the_address_is_shown(open_page: Callable[..., AppTest], t
     assert "Document 7." in said(app)  # its text counts from 0
 
 
+def listed(app: AppTest) -> list[int]:
+    """The documents of the list beside the map, from 1."""
+    return [int(number) for number in app.dataframe[0].value["document"]]
+
+
+def test_a_legend_entry_lists_its_documents(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
+    write_mapped(tmp_path)
+    app = open_page(tmp_path, colour="topic", focus="2", list="1")
+    assert [heading.value for heading in app.subheader] == [told(app)["columns"][0]["values"][1]]
+    number = TOPICS.index(told(app)["columns"][0]["values"][1])  # topics alternate, and documents count from 1
+    assert listed(app) == list(range(number + 1, DOCS + 1, 2))
+    assert not open_page(tmp_path, colour="topic", focus="2").dataframe  # highlighted only
+    app = open_page(tmp_path, colour="topic", focus="3", list="1")  # two topics, and every document has one
+    assert not app.dataframe
+    assert [toast.value for toast in app.toast] == ["The link names a focus that does not exist; it is ignored."]
+
+
+def test_a_search_lists_what_it_has_found_and_closing_clears_it(
+    open_page: Callable[..., AppTest], tmp_path: Path
+) -> None:
+    write_mapped(tmp_path)
+    app = open_page(tmp_path, words="document 1", doc="3")
+    assert listed(app) == [2, *range(11, 21)]
+    assert "Document 3" in said(app)
+    before = told(app)["turn"]
+    app.session_state["what the panel beside the map has decided"] = {"doc": "", "area": "", "list": ""}
+    app.text_input(key="words").input("").run()
+    assert not app.dataframe
+    assert "Document 3" not in said(app)
+    assert dict(app.query_params) == {}
+    assert told(app)["turn"] == before + 1  # so that the map takes its rings away
+    assert told(app)["chosen"] == {"area": None, "doc": None, "list": None}
+
+
 def test_search_names_the_documents(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
     write_mapped(tmp_path)
     app = open_page(tmp_path)
@@ -186,9 +220,8 @@ def test_a_hostile_link_is_left_out_with_a_notice(
 ) -> None:
     write_mapped(tmp_path)
     app = open_page(tmp_path, **{name: value})
-    assert [toast.value for toast in app.toast] == [
-        f"The link names a{'n' if name == 'area' else ''} {name} that does not exist; it is ignored."
-    ]
+    called = "an area" if name == "area" else f"a {name}"
+    assert [toast.value for toast in app.toast] == [f"The link names {called} that does not exist; it is ignored."]
     assert dict(app.query_params) == {}
     assert told(app)["key"]
 

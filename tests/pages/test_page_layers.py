@@ -98,7 +98,7 @@ def test_topics_by_examples_are_in_the_address_and_in_every_part(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     app = page_at(made.cache, PAGE, monkeypatch, reference="examples", layer="2", head="3")
-    assert "the mean of its documents, without the document itself" in said(app)
+    assert "by the mean of each topic's other documents" in said(app)
     assert "Topic match by examples at stage 1. Click a cell" in said(app)
     (row,) = rows(made, "layer_null", layer=2, stage=1, head=3, measure="examples")
     assert figures(app)["Topic match by examples"] == f"{row['value']:.2f}"

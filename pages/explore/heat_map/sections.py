@@ -59,7 +59,7 @@ def draw(state: RunState, view: HeatMapView) -> bool:
         [shortened(names[topic], _LONGEST_TITLE) for topic in cells.topics[cells.starts]],
         cells.starts.tolist(),
         pa.array([shortened(title, _LONGEST_TITLE) for title in _titles(state, docs)], pa.string()),
-        _groups(state.manifest.shape),
+        group_rows(state.manifest.shape),
     )
     _choices_from_url(state, view)
 
@@ -77,7 +77,7 @@ def draw(state: RunState, view: HeatMapView) -> bool:
     return True
 
 
-def _groups(shape: ModelShape) -> list[tuple[int, int]]:
+def group_rows(shape: ModelShape) -> list[tuple[int, int]]:
     """The first and the last row of each key/value group; none where every head has keys and values of its own."""
     size = shape.heads // shape.kv_heads
     return [(first, first + size - 1) for first in range(1, shape.heads + 1, size)] if size > 1 else []

@@ -167,8 +167,7 @@ def _relation(found: Shown, name: str) -> None:
             f"The head that was best on one half of the sentences, {best['layer']}.{best['head']}, is correct for "
             f"{best['score']:.0%} of {best['pairs']} held-out pairs (95 % CI {best['low']:.0%} to {best['high']:.0%}). "
             f"The best fixed offset reaches {best['offset_score']:.0%}, the same head on shuffled sentences "
-            f"{best['shuffled']:.0%}: {verdict}. {_heads(sum(row['beyond'] for row in rows))} of {len(rows)} are above "
-            "both."
+            f"{best['shuffled']:.0%}: {verdict}. Above both: {_heads(sum(row['beyond'] for row in rows))} of {len(rows)}."
         )
     )
     heads = [
@@ -202,7 +201,7 @@ def _scores(shown: AttentionView, found: Shown, name: str) -> None:
             "Correlation between attention and the cosine of the words' input embeddings, corrected for distance, with "
             f"95 % CI over sentences. Blue bars have the type: at least {LEAST_CORRELATION}."
         )
-        st.markdown(plain(f"{_heads(count)} of {len(rows)} attend to similar words."))
+        st.markdown(plain(f"Attending to similar words: {_heads(count)} of {len(rows)}."))
         figure = ranking_figure(heads, None, "", "words exchanged", show.theme(), "correlation")
     else:
         elsewhere = sum(row["elsewhere"] for row in rows) / len(rows)
@@ -210,7 +209,7 @@ def _scores(shown: AttentionView, found: Shown, name: str) -> None:
             f"Attention from a repeated random token to {SEEN_AGAIN[name]}, over 8 sequences, with 95 % CI. "
             f"Blue bars have the type: at least {LEAST:.0%} and {TIMES} times the baselines."
         )
-        st.markdown(plain(f"{_heads(count)} of {len(rows)} have the type {name}."))
+        st.markdown(plain(f"Of type {name}: {_heads(count)} of {len(rows)}."))
         if any(row["next"] is not None for row in attention_rows(shown.state).values()):
             st.caption(plain(_BOTH_WAYS))
         figure = ranking_figure(
