@@ -29,11 +29,12 @@ def address(served: Callable[[Path], str], tmp_path_factory: pytest.TempPathFact
 
 
 def serve_mapped(served: Callable[[Path], str], temporary: pytest.TempPathFactory) -> str:
-    """The address of the Head map of two planted runs, one of them with hostile titles."""
+    """The address of the Head map of planted runs: one with hostile titles, one whose heads lie on each other."""
 
     def make(cache: Path) -> None:
         write_mapped(cache)
         write_mapped(cache, "nasty", nasty=True)
+        write_mapped(cache, "stacked", stacked=True)
 
     return f"{served(made_once(temporary, 'mapped-cache', make))}/head_map"
 

@@ -41,8 +41,13 @@ LEFT_HALF = "1_0.0_5000.0_5000.9999_0.9999"
 """Heads 1 and 3 lie in the left half of the map, heads 2 and 4 in the right one."""
 
 
-def write_mapped(cache: Path, name: str = "mapped", fitted: int = DOCS, nasty: bool = False) -> Run:
-    """Four heads in the corners of a square, each a row of twenty documents; documents alternate between two topics."""
+def write_mapped(
+    cache: Path, name: str = "mapped", fitted: int = DOCS, nasty: bool = False, stacked: bool = False
+) -> Run:
+    """Four heads in the corners of a square, each a row of twenty documents; documents alternate between two topics.
+
+    ``stacked`` puts all heads of a document on one place.
+    """
     labels = [TOPICS[doc % 2] for doc in range(DOCS)]
     run = write_run(cache, name, SHAPE, lambda stage, first, count: np.ones((count, 32)), labels)
     if nasty:
@@ -58,8 +63,8 @@ def write_mapped(cache: Path, name: str = "mapped", fitted: int = DOCS, nasty: b
         columns = {
             "doc": doc.astype(np.int32),
             "head": (head + 1).astype(np.int16),
-            "x": np.where(head % 2 == 0, -10, 10) + doc * 0.3 - 3,
-            "y": np.where(head < 2, 10.0, -10.0) * (1 if stage == 1 else -1),
+            "x": np.where((head % 2 == 0) | stacked, -10, 10) + doc * 0.3 - 3,
+            "y": np.where((head < 2) | stacked, 10.0, -10.0) * (1 if stage == 1 else -1),
             "activation": 1 + head + doc / DOCS,
             "fitted": doc < fitted,
         }

@@ -167,7 +167,8 @@ def _relation(found: Shown, name: str) -> None:
             f"The head that was best on one half of the sentences, {best['layer']}.{best['head']}, is correct for "
             f"{best['score']:.0%} of {best['pairs']} held-out pairs (95 % CI {best['low']:.0%} to {best['high']:.0%}). "
             f"The best fixed offset reaches {best['offset_score']:.0%}, the same head on shuffled sentences "
-            f"{best['shuffled']:.0%}: {verdict}. Above both: {_heads(sum(row['beyond'] for row in rows))} of {len(rows)}."
+            f"{best['shuffled']:.0%}: {verdict}. Above both: {_heads(sum(row['beyond'] for row in rows))} of "
+            f"{len(rows)}."
         )
     )
     heads = [
