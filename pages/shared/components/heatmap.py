@@ -14,6 +14,7 @@ from pages.shared.components.mount import TIP_CSS, component
 
 _CSS = """
 .hs-heat-map { font-family: var(--st-font, sans-serif); font-size: var(--hs-text); color: var(--st-text-color); }
+.hs-heat-map:empty { min-height: 520px; }
 .tools { display: flex; gap: 6px; align-items: center; margin-bottom: 6px; }
 .note { flex: 1; font-size: var(--hs-note); line-height: 1.35;
   color: color-mix(in srgb, currentColor 78%, transparent); }

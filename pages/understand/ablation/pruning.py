@@ -63,7 +63,7 @@ def verdict(rows: Sequence[Row], heads: int) -> str:
         low, high = (_points(random[0][key]) for key in ("lost_low", "lost_high"))
         said += f" Random heads: {_points(random[0]['lost'])} points ({low} to {high})."
         if chosen["lost"] <= random[0]["lost_high"]:
-            said += " This does not beat removing the same number of random heads."
+            said += " That is not clearly better than removing the same number of random heads."
     return said
 
 
