@@ -15,6 +15,7 @@ from core.analysis.head_measures import LabelledSample
 from core.analysis.null import LEVEL, SLICINGS, benjamini_hochberg, random_orders, two_sided
 from core.analysis.profiles import LEAST_IN_TOPIC
 from core.analysis.similarity import similarity
+from core.analysis.wording import interval, percent
 
 MOST_OF_TOPIC, MOST_OTHERS = 200, 400
 """Documents that are compared, at most."""
@@ -93,13 +94,13 @@ def topic_sentence(found: TopicHeads) -> str:
     if follows:
         said.append(
             f"{_named(follows)} this topic more closely than random slices do: in head {follows[0]} its documents "
-            f"score higher than others in {_share(found, follows[0])} of pairs, in the full embedding in {_share(found, 0)}, "
-            f"in the best of {found.null.size:,} random slices in {found.null.max():.0%}."
+            f"score higher than others in {_share(found, follows[0])} of pairs, in the full embedding in "
+            f"{_share(found, 0)}; 97.5 % of random slices reach at most {percent(np.quantile(found.null, 0.975))}."
         )
     if avoids:
         said.append(
             f"{_named(avoids, 'avoid')} it: in head {avoids[0]} its documents score lower than others in "
-            f"{1 - found.auc.value[avoids[0]]:.0%} of pairs."
+            f"{percent(1 - found.auc.value[avoids[0]])} of pairs."
         )
     return " ".join(said) or "No head is shown to follow this topic more closely than random slices do."
 
@@ -146,4 +147,4 @@ def _named(heads: list[int], verb: str = "follow") -> str:
 
 def _share(found: TopicHeads, row: int) -> str:
     value, low, high = (float(part[row]) for part in (found.auc.value, found.auc.low, found.auc.high))
-    return f"{value:.0%} (95 % CI {low:.0%}–{high:.0%})"
+    return f"{percent(value)} ({interval(low, high)})"

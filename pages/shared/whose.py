@@ -50,13 +50,13 @@ def terms_of(rows: Sequence[Row]) -> tuple[tuple[Term, ...], np.ndarray]:
 def whose_section(state: RunState) -> None:
     """The sentence and the bar; a run that does not have them says what to do."""
     assert state.manifest is not None
-    st.subheader(TITLE, help=why("share", "interval"), anchor=False)
+    st.subheader(TITLE, help=why("share", "interval"), anchor="whose")
     if not state.manifest.is_done("layers") or not state.run.has(state.run.analysis_path("parts")):
         st.caption(f"Not measured yet. Run `{command('layers', state.run.name)}`.")
         return
     rows = term_rows(state, "parts")
     if not rows:
-        st.caption("This model's embedding is not known to be a sum over its heads, so that it cannot be divided.")
+        st.caption("This model's embedding cannot be split into a sum over its heads.")
         return
     st.markdown(plain(whose_sentence(rows)))
     documents = rows[0]["documents"]
