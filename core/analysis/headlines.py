@@ -35,7 +35,7 @@ class DotsOnBand:
 
 
 @dataclass(frozen=True)
-class Bar:
+class HeadlineBar:
     """A value between 0 and 1, with its interval where there is one; ``strong`` is what the headline is about."""
 
     label: str
@@ -62,7 +62,7 @@ class Depth:
     bounds: tuple[float, ...]
 
 
-Picture = DotsOnBand | tuple[Bar, ...] | Marks | Depth
+Picture = DotsOnBand | tuple[HeadlineBar, ...] | Marks | Depth
 
 
 @dataclass(frozen=True)
@@ -142,10 +142,13 @@ def _dots(tables: Tables, stage: int) -> DotsOnBand | None:
         return None
     full = tables.one("topic_match", stage=stage, slicing=HEADS, method="full", within=1)
     return DotsOnBand(
-        {row["head"]: float(row["value"]) for row in rows},
-        frozenset(row["head"] for row in rows if row["verdict"] != WITHIN),
-        *(float(summary[f"slices_{name}"]) for name in ("low", "high", "least", "most")),
-        None if full is None else float(full["rate"]),
+        values={row["head"]: float(row["value"]) for row in rows},
+        beyond=frozenset(row["head"] for row in rows if row["verdict"] != WITHIN),
+        low=float(summary["slices_low"]),
+        high=float(summary["slices_high"]),
+        least=float(summary["slices_least"]),
+        most=float(summary["slices_most"]),
+        full=None if full is None else float(full["rate"]),
     )
 
 
@@ -173,9 +176,9 @@ def _standing_out(tables: Tables, stages: Sequence[int]) -> Headline:
         interval(own["low"], own["high"]),
         f"head {head} alone, stage {stage}",
         (
-            Bar(f"head {head}", percent(own["rate"]), own["rate"], own["low"], own["high"], strong=True),
-            Bar("all heads", percent(full["rate"]), full["rate"], full["low"], full["high"]),
-            Bar("best random slice", percent(summary["slices_most"]), float(summary["slices_most"])),
+            HeadlineBar(f"head {head}", percent(own["rate"]), own["rate"], own["low"], own["high"], strong=True),
+            HeadlineBar("all heads", percent(full["rate"]), full["rate"], full["low"], full["high"]),
+            HeadlineBar("best random slice", percent(summary["slices_most"]), float(summary["slices_most"])),
         ),
         f"Topic match of head {head}, of all heads together and of the best random slice, as bars.",
         {"stage": str(stage), "head": str(head)},
@@ -227,7 +230,7 @@ def _redundancy(tables: Tables) -> Headline:
     if top["cka"] - mean <= bar * (top["cka"] - top["low"]):
         return Headline("redundancy", title, f"No two heads are shown to be more alike than others at stage {stage}.")
     found = next(
-        one for one in findings(tables, None, ()) if one.about == "redundancy" and f"at stage {stage} " in one.sentence
+        one for one in findings(tables, None, ()) if one.about == "redundancy" and f"At stage {stage} " in one.sentence
     )
     return Headline(
         "redundancy",
@@ -238,7 +241,7 @@ def _redundancy(tables: Tables) -> Headline:
         f"heads {top['head']} and {top['other']}; identical heads 1, the mean pair {mean:.2f}",
         (
             *(
-                Bar(
+                HeadlineBar(
                     f"{row['head']} and {row['other']}",
                     f"{row['cka']:.2f}",
                     row["cka"],
@@ -248,7 +251,7 @@ def _redundancy(tables: Tables) -> Headline:
                 )
                 for row in pairs
             ),
-            Bar("mean pair", f"{mean:.2f}", mean),
+            HeadlineBar("mean pair", f"{mean:.2f}", mean),
         ),
         "CKA of the most alike pairs of heads and of the mean pair, as bars.",
         {"stage": str(stage)},
@@ -278,6 +281,7 @@ def _depth(rows: Sequence[Row], layers: int) -> Headline:
         interval(low, high),
         f"of held-out documents; the best random slice {percent(top['best_slice'])}",
         Depth(tuple(float(row["spread"]) for row in own), tuple(float(row["slices_spread_high"]) for row in own)),
+        "How far heads differ at each layer, as bars, with what 95 % of random slices stay below.",
         {"stage": str(stage), "layer": str(top["layer"]), "head": str(top["best_head"])},
     )
 

@@ -56,7 +56,9 @@ def choice_from_url(name: str, options: Sequence[Choice], default: Choice) -> No
         return
     found = next((option for option in options if str(option) == given), None)
     if found is None and given is not None and not ours:
-        st.toast(f"The link names a {name} that does not exist; the default is shown.", icon=":material/link_off:")
+        st.toast(
+            f"The link's value for “{name}” does not exist here, so the default is shown.", icon=":material/link_off:"
+        )
     st.session_state[name] = default if found is None else found
 
 

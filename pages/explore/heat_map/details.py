@@ -17,6 +17,7 @@ from pages.shared.glossary import why
 from pages.shared.notices import among, no_vectors
 from pages.shared.show import cells, figure, theme
 from pages.shared.text import plain, shortened
+from pages.shared.topic_link import topic_link
 from pages.shared.url import decide
 
 NEIGHBOURS = 6
@@ -85,6 +86,7 @@ def _topic(state: RunState, topic: int, stage: int, reference: str) -> None:
     docs, near = docs[order], near[order]
     table = documents(state).rows(docs, ["title", "tokens"])
     st.subheader(plain(shortened(topics(state).names[topic], 200)))
+    topic_link(topics(state).names[topic], "Heads that follow this topic")
     key = f"documents of topic {topic}"
 
     def opened() -> None:

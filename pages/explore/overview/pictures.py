@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.analysis.headlines import Bar, Depth, DotsOnBand, Marks, Picture
+from core.analysis.headlines import Depth, DotsOnBand, HeadlineBar, Marks, Picture
 from core.analysis.wording import percent
 from pages.shared.text import safe
 from pages.shared.theme import GROUND, INK, MUTED, QUIET, SERIES
@@ -71,7 +71,7 @@ def _dots(drawn: DotsOnBand, theme: str) -> str:
     return f'<div style="position:relative;height:4.5rem">{"".join(parts)}</div>'
 
 
-def _bar(bar: Bar, theme: str) -> str:
+def _bar(bar: HeadlineBar, theme: str) -> str:
     colour = SERIES[theme][1] if bar.strong else QUIET[theme]
     whisker = ""
     if bar.low is not None and bar.high is not None:

@@ -9,6 +9,7 @@ import streamlit as st
 from core.analysis import study
 from core.analysis.probe import BY_DOCUMENT, BY_SAMPLE
 from core.analysis.topic_match import WITHIN, by_construction
+from core.analysis.wording import plural
 from core.model.stages import HEADS, RANDOM, SHARE, STAGES
 from core.runs.tables import Row, Tables
 from pages.explore.overview.figures import stages_drawing
@@ -147,7 +148,7 @@ def _topic_match(found: Tables) -> None:
 def _match(row: Row | None, topics: int) -> tuple[str, str]:
     """A share of topic match; none where all topics are looked at."""
     if row is not None and by_construction(row):
-        return "–", f"all {topics} topics"
+        return "–", f"only {plural(topics, 'topic')}"
     return _figure(row, "rate", "{:.1%}")
 
 

@@ -9,17 +9,18 @@ import streamlit as st
 
 from core.analysis.wording import plural
 from core.retrieval.nearest import Neighbours
-from core.runs.describe import precision, stored
+from core.runs.describe import heads_in_groups, precision, stored
 from core.runs.labels import label_facts
 from core.runs.parquet import RowLookup
 from core.runs.tables import Row
 from pages.explore.overview.figures import head_vectors_figure
 from pages.shared.cards import Card, cards, open_card
 from pages.shared.controls import choose_document, choose_head, choose_stage
-from pages.shared.data import RunState, document_vectors, documents, neighbours, row_of, runs, vector_docs
+from pages.shared.data import RunState, document_vectors, documents, neighbours, row_of, runs, topics, vector_docs
 from pages.shared.notices import among, no_vectors, shows_mistakes
 from pages.shared.show import cells, figure, theme
 from pages.shared.text import plain, shortened
+from pages.shared.topic_link import topic_link
 from pages.shared.why_similar import ask_in_fragment
 
 NEIGHBOURS = 6
@@ -40,7 +41,6 @@ def facts(state: RunState) -> None:
     """The model and the corpus in one line; the rest is in its tooltip."""
     assert state.manifest is not None
     model, counts = state.manifest.model, state.manifest.steps["embed"].counts
-    grouped = "" if model["kv_heads"] == model["heads"] else f" in {plural(model['kv_heads'], 'key/value group')}"
     details = [f"heads read at layer {model['layer']}", f"{counts.get('tokens', 0):,} tokens"]
     if counts.get("duplicate"):
         details.append(f"{plural(counts['duplicate'], 'duplicate')} removed")
@@ -53,8 +53,9 @@ def facts(state: RunState) -> None:
     details += [plain(note) for note in model["notes"]]
     terms = "  \n".join(f"**{name}** – {meaning}" for name, meaning in _WHAT_IS.items())
     st.markdown(
-        f"**{plain(shortened(model['name'], 120))}** · {model['layers']} layers, {model['heads']} heads{grouped} of "
-        f"width {model['head_dim']}, hidden size {model['hidden']}, {plain(model['pooling'])} pooling · "
+        f"**{plain(shortened(model['name'], 120))}** · {plural(model['layers'], 'layer')}, "
+        f"{heads_in_groups(state.manifest)} of width {model['head_dim']}, hidden size {model['hidden']}, "
+        f"{plain(model['pooling'])} pooling · "
         f"{plural(state.manifest.corpus['documents'], 'document')}, "
         f"{plain(shortened(state.manifest.corpus['source'], 200))}",
         help="  \n".join(f"{detail[0].upper()}{detail[1:]}" for detail in details) + "\n\n" + terms,
@@ -85,7 +86,10 @@ def one_head(state: RunState) -> None:
     if doc is None:
         return
     with left:
-        open_card(_card(table.row(doc), extra))
+        row = table.row(doc)
+        open_card(_card(row, extra))
+        if state.analysed and row["topic"] in topics(state).names:
+            topic_link(row["topic"])
     if row_of(state, doc) < 0:
         with right:
             no_vectors(state, doc, "vectors and no nearest documents")

@@ -53,8 +53,9 @@ def story(state: RunState) -> None:
     st.subheader("What was found", help=why("random slices", "topic match", "CKA", "aspect"), anchor="findings")
     caution_findings(state)
     assert state.manifest is not None
-    aspects = _or_nothing(lambda: aspect_rows(state), {})
-    layers = _or_nothing(lambda: term_rows(state, "layer_null_summary"), [])
+    none: AspectRows = {}
+    aspects = _or_nothing(lambda: aspect_rows(state), none)
+    layers: list[Row] = _or_nothing(lambda: term_rows(state, "layer_null_summary"), [])
     version = version_of(state.manifest, (*FIGURES, "aspects", "layers"))
     every = _headlines(state.run, f"{version}/{len(aspects)}/{len(layers)}", tables(state), aspects, layers)
     shown = [one for one in every if one.number]

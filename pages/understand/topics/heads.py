@@ -10,6 +10,7 @@ from core.analysis.cautions import TOPIC_MATCH, cautions, ruled_out
 from core.analysis.head_measures import LabelledSample
 from core.analysis.profiles import LEAST_IN_TOPIC
 from core.analysis.topic_heads import FOLLOWS, TopicHeads, choose_documents, topic_heads, topic_sentence
+from core.analysis.wording import plural
 from core.retrieval.head_index import largest
 from core.runs.run import Run
 from pages.shared.cards import Card, cards
@@ -55,7 +56,7 @@ def heads_of_topic(state: RunState, stage: int) -> None:
             "topic",
             enough,
             max(enough, key=counts.__getitem__),
-            format_func=lambda name: f"{shortened(name, 120)} ({counts[name]:,} documents)",
+            format_func=lambda name: f"{shortened(name, 120)} ({plural(counts[name], 'document')})",
         )
     number = found.names.index(topic)
     compared = _compared(state.run, state.analysis_version, state, stage, number, len(enough))

@@ -15,6 +15,7 @@ from core.analysis.cautions import joined
 from core.analysis.redundancy import cluster_order
 from core.analysis.similarity import POOLINGS
 from core.analysis.topic_match import WITHIN, by_construction
+from core.analysis.wording import plural
 from core.model.stages import HEADS
 from core.runs.tables import Row
 from pages.shared.data import RunState, tables, topic_cosines, topics
@@ -90,7 +91,7 @@ def _left_out(within: Sequence[int], topics: int) -> str:
     missing = [k for k in WITHIN if k not in within]
     if not missing:
         return ""
-    return f" Not shown: top {joined(missing)}. With {topics} topics these are 100\u00a0% by construction."
+    return f" Not shown: top {joined(missing)}. With {plural(topics, 'topic')} these are 100\u00a0% by construction."
 
 
 def _rates(
@@ -119,10 +120,6 @@ def _cells(row: Row, within: int) -> dict[str, object]:
     return {f"top {within}": 100 * row["rate"], f"interval {within}": f"{100 * row['low']:.1f}–{100 * row['high']:.1f}"}
 
 
-def _counted(count: int, one: str, many: str) -> str:
-    return f"{count:,} {one if count == 1 else many}"
-
-
 def _named(topic: str) -> str:
     return plain(shortened(topic, 120))
 
@@ -140,6 +137,9 @@ def topic_map(state: RunState, stage: int) -> None:
     """Fig. 1: how near the topics' names are to each other."""
     st.subheader("How similar are the topics to each other?", help=why("similarity"), anchor="topic-by-topic")
     names = topics(state).names
+    if len(names) < 2:
+        st.info("Needs at least two topics.", icon=":material/info:")
+        return
     cosine = topic_cosines(state, stage)
     first, second = np.triu_indices(len(names), 1)
     values = cosine[first, second]
@@ -177,14 +177,16 @@ def label_distribution(state: RunState) -> None:
     order = np.argsort(-found.documents, kind="stable")
     empty = int((found.documents == 0).sum())
     unlabelled, strange = counts["unlabelled"], counts["label_not_a_topic"]
-    said = [f"**{_counted(counts['labelled'], 'document has', 'documents have')}** one of {len(found.names)} topics"]
+    said = [
+        f"**{plural(counts['labelled'], 'document has', 'documents have')}** one of {plural(len(found.names), 'topic')}"
+    ]
     said.append(
         f"**{unlabelled:,}** {'has' if unlabelled == 1 else 'have'} no label" if unlabelled else "all are labelled"
     )
     if strange:
         said.append(f"**{strange:,}** {'has' if strange == 1 else 'have'} a label that is not on the list of topics")
     said.append(
-        f"**{_counted(empty, 'topic has', 'topics have')}** no document" if empty else "every topic has a document"
+        f"**{plural(empty, 'topic has', 'topics have')}** no document" if empty else "every topic has a document"
     )
     st.markdown("; ".join(said) + ".")
     shown = order[:MOST_BARS]
