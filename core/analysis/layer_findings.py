@@ -10,14 +10,14 @@ from statistics import NormalDist
 import numpy as np
 
 from core.analysis.findings import Finding
-from core.analysis.layer_measures import BETWEEN_GROUPS, FULL, WITHIN_GROUP
+from core.analysis.layer_measures import BETWEEN_GROUPS, DIFFERENCE, FULL, WITHIN_GROUP
 from core.analysis.null import LEVEL, benjamini_hochberg
+from core.analysis.separability import SLICINGS
 from core.model.stages import HEADS, RANDOM
 from core.runs.tables import Row
 
 _PAIRS = {
     "topic_match": (HEADS, RANDOM, "A single head finds the topic more often than a random slice of the same size"),
-    "probe": (HEADS, RANDOM, "Heads are told apart more surely than random slices"),
     "groups": (WITHIN_GROUP, BETWEEN_GROUPS, "Heads that share a key/value head are more alike than others"),
 }
 """By measure: the two curves whose 95 % intervals can be held against each other, and what it says if the first is
@@ -98,6 +98,21 @@ def difference_to_slices(summary: Sequence[Row], stage: int, measure: str) -> st
         [_layer(row) for row in rows if row["difference_low"] > 0],
         [_layer(row) for row in rows if row["difference_high"] < 0],
         "no difference is shown (95 % CI, paired by document)",
+    )
+
+
+def probe_difference(curves: Sequence[Row], stage: int) -> str:
+    """At how many layers heads are more distinguishable than random slices, paired by split; empty if not known."""
+    rows = [row for row in curves if (row["stage"], row["measure"], row["series"]) == (stage, "probe", DIFFERENCE)]
+    rows = sorted((row for row in rows if row["value"] is not None), key=_layer)
+    if not rows:
+        return ""
+    return _at_layers(
+        "Heads are more distinguishable than random slices",
+        [_layer(row) for row in rows],
+        [_layer(row) for row in rows if row["low"] > 0],
+        [_layer(row) for row in rows if row["high"] < 0],
+        f"no difference is shown (95 % CI, a linear discriminant over {SLICINGS} splits and slicings, paired by split)",
     )
 
 

@@ -53,6 +53,8 @@ class Layout:
     each: Callable[[Sizes], int]
     exact: bool = True
     may_lack: Callable[[Sizes], bool] = lambda sizes: False
+    older: Callable[[Sizes], int] | None = None
+    """Rows in runs of older versions, whole as well."""
     never_null: tuple[str, ...] = ()
     """Figures that are never missing."""
     per: str = "stage"
@@ -67,6 +69,7 @@ PER: dict[str, Callable[[Sizes], tuple[int, ...]]] = {
 
 _INTERVAL = ("low", "high", "chance")
 _WAYS = (*known.WAYS, known.CHANCE)
+_CURVES = sum(map(len, known.LAYER_CURVES.values()))
 LAYOUTS: dict[str, Layout] = {
     "topic_match": Layout(
         ("slicing", "method", "head", "within"),
@@ -233,7 +236,9 @@ LAYOUTS: dict[str, Layout] = {
     ),
     "layers": Layout(("layer", "head", "measure"), lambda sizes: _cells(sizes) * len(known.LAYER_CURVES)),
     "layer_curves": Layout(
-        ("layer", "measure", "series"), lambda sizes: sizes.layers * sum(map(len, known.LAYER_CURVES.values()))
+        ("layer", "measure", "series"),
+        lambda sizes: sizes.layers * _CURVES,
+        older=lambda sizes: sizes.layers * (_CURVES - known.LATER_LAYER_CURVES),
     ),
     "layer_profiles": Layout(("layer", "head"), lambda sizes: _cells(sizes), may_lack=lambda sizes: not sizes.labelled),
     "layer_null": Layout(
@@ -345,8 +350,10 @@ def check_rows(name: str, table: pa.Table, sizes: Sizes, remedy: str) -> None:
 
 
 def _wrong_count(layout: Layout, table: pa.Table, sizes: Sizes) -> str:
-    whole = layout.each(sizes) * len(PER[layout.per](sizes))
-    if layout.exact and len(table) != whole and (len(table) or not layout.may_lack(sizes)):
+    places = len(PER[layout.per](sizes))
+    whole = layout.each(sizes) * places
+    right = {whole, layout.older(sizes) * places} if layout.older else {whole}
+    if layout.exact and len(table) not in right and (len(table) or not layout.may_lack(sizes)):
         return f"has {len(table):,} rows, not {whole:,}"
     if len(table) > whole:
         return f"has {len(table):,} rows, more than {whole:,}"

@@ -49,10 +49,12 @@ MOST_ASPECTS, MOST_ASPECT_VALUES = 24, 10_000
 LAYER_CURVES = {
     "topic_match": ("full", HEADS, RANDOM),
     "selectivity": ("full", HEADS, RANDOM),
-    "probe": (HEADS, RANDOM),
+    "probe": (HEADS, RANDOM, "difference"),
     "groups": ("within", "between"),
     "activation": (HEADS,),
 }
+LATER_LAYER_CURVES = 1
+"""Of these, how many runs of older versions do not have: the probe's difference."""
 LAYER_NULL_MEASURES = ("names", "examples", "selectivity", "alignment", "mean", "spread", "sparsity")
 """What heads are compared with random slices by at every layer."""
 PART_KINDS = ("embedding", "head", "mlp", "bias", "heads", "mlps", "biases", "total")

@@ -11,10 +11,11 @@ from core.analysis.layer_findings import (
     depth_finding,
     difference_to_slices,
     held_against,
+    probe_difference,
     specialising,
     topic_structure,
 )
-from core.analysis.layer_measures import MEASURES
+from core.analysis.layer_measures import DIFFERENCE, MEASURES
 from core.analysis.null import WITHIN
 from core.runs.labels import CIRCULAR_NOTE, label_facts
 from core.runs.steps import command
@@ -127,8 +128,22 @@ def curves(sweep: LayerSweep, view: LayerView) -> None:
         said += " Faint dots are single heads."
     said += " The upright line is the layer that is looked at below."
     figure(drawn, f"layers {view.measure} stage {view.stage}", table, said, alt=f"{measure.name} at every layer.")
-    if told := held_against(table.to_pylist(), view.stage, view.measure):
+    if view.measure == "probe":
+        _probe_difference(sweep, view)
+    elif told := held_against(table.to_pylist(), view.stage, view.measure):
         st.markdown(told)
+
+
+def _probe_difference(sweep: LayerSweep, view: LayerView) -> None:
+    rows = sweep.rows("layer_curves", stage=view.stage, measure=view.measure, series=DIFFERENCE)
+    if told := probe_difference(rows, view.stage):
+        st.markdown(told)
+    elif not rows:
+        st.info(
+            "An older version measured these layers: heads and random slices are not compared on the same splits. "
+            f"Run `{command('layers', sweep.run.name)}` to compare them.",
+            icon=":material/info:",
+        )
 
 
 def _against_slices(sweep: LayerSweep, view: LayerView, measure: str) -> None:

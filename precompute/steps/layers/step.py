@@ -34,7 +34,7 @@ from precompute.steps.layers.rows import LayerRows, embed_layers
 from precompute.steps.layers.sample import Sample, choose_sample, texts_of
 from precompute.steps.layers.tables import add_layer
 
-ALGORITHM = 2
+ALGORITHM = 3
 """Raised whenever the same inputs give other figures."""
 
 
