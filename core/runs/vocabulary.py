@@ -65,7 +65,9 @@ TO_READ = 5
 
 ABLATION_KINDS = ("head", "group", "layer")
 ABLATION_MEASURES = ("names", "examples", "same topic", "queries", "angle")
-ABLATION_ORDERS = ("greedy", "angle", "random")
+ABLATION_ASPECT = "aspect:"
+"""What a measure begins with that is of one of the corpus's aspects, whose name follows."""
+ABLATION_ORDERS = ("greedy", "angle", "share", "random")
 """In which heads are switched off one after another."""
 MOST_DRAWS = 1_000
 """Random removals per layer."""

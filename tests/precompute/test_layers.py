@@ -621,3 +621,17 @@ def test_every_measure_has_rows_at_every_layer(made: Run) -> None:
         found = rows(made, "layers", measure=name)
         assert len(found) == 4 * 3 * 5
         assert all(row["low"] <= row["value"] + 1e-9 and row["value"] <= row["high"] + 1e-9 for row in found), name
+
+
+def test_every_aspect_is_read_from_every_head_of_every_layer(made: Run) -> None:
+    """The topic is planted in one head of one layer; the other layers are noise."""
+    found = rows(made, "layer_aspects")
+    assert {row["aspect"] for row in found} == {"topic"}
+    assert len(found) == 4 * 3 * 5
+    above = {(row["layer"], row["head"]) for row in found if row["verdict"] == "above"}
+    assert above == {(DEEP, FOLLOWER)}
+    carrier = next(row for row in found if (row["layer"], row["stage"], row["head"]) == (DEEP, 1, FOLLOWER))
+    assert carrier["low"] > carrier["slices"] + carrier["slices_sd"]
+    assert (carrier["documents"], carrier["slicings"], carrier["chance"]) == (60, 40, pytest.approx(1 / 6))
+    flagged = [row for row in found if row["layer"] != DEEP and row["head"] and row["verdict"] != "within"]
+    assert len(flagged) <= 0.05 * 3 * 3 * 4

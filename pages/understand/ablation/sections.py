@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import streamlit as st
 
-from core.analysis.ablation_effects import ANGLE, HEAD, MEASURES
+from core.analysis.ablation_effects import ANGLE, HEAD, measure_title
 from core.analysis.ablation_findings import ablation_findings
 from core.analysis.null import BELOW, WITHIN
 from core.runs.labels import CIRCULAR_NOTE, label_facts
@@ -33,7 +33,7 @@ def choose_view(state: RunState) -> AblationView:
         "effect",
         measures,
         measures[0],
-        format_func=lambda name: MEASURES[name][0].upper() + MEASURES[name][1:],
+        format_func=measure_title,
         help=why("ablation"),
     )
     shape = state.manifest.shape
@@ -66,7 +66,7 @@ def headline(shown: AblationView) -> None:
 def overview(shown: AblationView) -> None:
     """Every head of every layer by what its removal changes."""
     st.subheader(
-        f"{_title(shown.measure)} without each head",
+        f"{plain(measure_title(shown.measure))} without each head",
         help=why("ablation", "random removals", "beyond the noise"),
         anchor=False,
     )
@@ -87,10 +87,6 @@ def overview(shown: AblationView) -> None:
             )
         )
         show.downloads("ablation", lambda: pa.Table.from_pylist(ablation_rows(shown.state, "ablation")))
-
-
-def _title(measure: str) -> str:
-    return MEASURES[measure][0].upper() + MEASURES[measure][1:]
 
 
 def _scale(measure: str) -> str:
