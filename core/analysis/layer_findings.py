@@ -54,11 +54,35 @@ def best_heads(summary: Sequence[Row], stage: int) -> DepthTest | None:
     return _depth_test(summary, stage, "best", "best_slices", 1)
 
 
-def depth_finding(summary: Sequence[Row], stage: int, layers: int) -> Finding | None:
-    """At which layers heads specialise, and which head is the best at which depth."""
+def beyond_guessing(curves: Sequence[Row], stage: int) -> bool:
+    """Whether the full embedding finds topics clearly more often than guessing at any layer, by ``layer_curves``.
+
+    Where it does not, nothing is said about heads and topics: slices share dimensions with each other and heads do not,
+    so that with labels that mean nothing heads can spread more than slices.
+    """
+    found = peak(_full_topic_match(curves, stage))
+    return found is not None and found.clear
+
+
+def _full_topic_match(curves: Sequence[Row], stage: int) -> list[Row]:
+    return [row for row in curves if (row["stage"], row["measure"], row["series"]) == (stage, "topic_match", FULL)]
+
+
+def depth_finding(summary: Sequence[Row], stage: int, layers: int, guessing: bool = False) -> Finding | None:
+    """At which layers heads specialise, and which head is the best at which depth.
+
+    ``guessing``: the full embedding is not ``beyond_guessing``, and so neither is claimed.
+    """
     differ, best = specialising(summary, stage), best_heads(summary, stage)
     if differ is None or best is None:
         return None
+    if guessing:
+        return Finding(
+            "layers",
+            f"At stage {stage} heads are not shown to specialise in topics at any layer: the full embedding itself "
+            "does not find topics clearly more often than guessing does.",
+            _alarms(differ, best),
+        )
     said = []
     if differ.rows:
         where = {
@@ -195,7 +219,7 @@ def peak(rows: Sequence[Row]) -> Peak | None:
 
 def topic_structure(curves: Sequence[Row], stage: int, layers: int) -> Finding | None:
     """Where in depth the full embedding finds the labelled topic most often, from the rows of ``layer_curves``."""
-    rows = [row for row in curves if (row["stage"], row["measure"], row["series"]) == (stage, "topic_match", FULL)]
+    rows = _full_topic_match(curves, stage)
     found = peak(rows)
     if found is None:
         return None

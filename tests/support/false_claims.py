@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from core.analysis.layer_figures import layer_figures
-from core.analysis.layer_findings import best_heads, peak, specialising
-from core.analysis.layer_measures import FULL
+from core.analysis.layer_findings import best_heads, beyond_guessing, specialising
 from core.model.embedder import Embedder
 from core.model.shape import ModelShape
 from core.retrieval.cautions import retrieval_cautions
@@ -60,11 +59,11 @@ def depth_claims(rows: LayerRows, labels: np.ndarray, shape: ModelShape, stage: 
         figures = layer_figures(both[:count], both[count:], labels, shape, None, slicings=slicings)
         names = tuple(str(topic) for topic in range(len(both) - count))
         add_layer(tables, layer + 1, stage, figures, labels, names, np.arange(count))
-    curve = [row for row in _rows(tables["layer_curves"]) if (row["measure"], row["series"]) == ("topic_match", FULL)]
     summary = _rows(tables["layer_null_summary"])
-    top, differ, best = peak(curve), specialising(summary, stage), best_heads(summary, stage)
-    found = {PEAK} if top is not None and top.clear else set()
-    found |= {SPECIALISE} if differ is not None and differ.rows else set()
+    if not beyond_guessing(_rows(tables["layer_curves"]), stage):
+        return set()
+    differ, best = specialising(summary, stage), best_heads(summary, stage)
+    found = {PEAK} | ({SPECIALISE} if differ is not None and differ.rows else set())
     return found | ({BEST} if best is not None and best.rows else set())
 
 

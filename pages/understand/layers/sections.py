@@ -8,6 +8,7 @@ import streamlit as st
 
 from core.analysis.layer_findings import (
     REFERENCES,
+    beyond_guessing,
     depth_finding,
     difference_to_slices,
     held_against,
@@ -96,9 +97,10 @@ def headline(sweep: LayerSweep, view: LayerView) -> None:
     """At which layers heads specialise, and where in depth the full embedding finds topics."""
     stage, layers = view.stage, sweep.manifest.shape.layers
     rows = sweep.rows("layer_null_summary", stage=stage) if sweep.compared else []
+    curves = sweep.rows("layer_curves", stage=stage)
     about = [
-        depth_finding(rows, stage, layers),
-        topic_structure(sweep.rows("layer_curves", stage=stage), stage, layers),
+        depth_finding(rows, stage, layers, not beyond_guessing(curves, stage)),
+        topic_structure(curves, stage, layers),
     ]
     found = [finding for finding in about if finding is not None]
     if found and label_facts(sweep.manifest, "layers").circular:
@@ -167,7 +169,8 @@ def _against_slices(sweep: LayerSweep, view: LayerView, measure: str) -> None:
         st.markdown(told)
     st.subheader("Where in depth do heads specialise?", help=why("random slices"), anchor=False)
     found = specialising(sweep.rows("layer_null_summary", stage=view.stage), view.stage)
-    shown = found.layers(measure) if found else []
+    known = beyond_guessing(sweep.rows("layer_curves", stage=view.stage), view.stage)
+    shown = found.layers(measure) if found and known else []
     said = f"The standard deviation of {name[0].lower()}{name[1:]} over the heads of a layer, and over random slices: "
     said += "their median, and a band that ends at the 95th percentile of slicings."
     if measure in REFERENCES:
