@@ -24,6 +24,7 @@ MEASURES = {
     QUERIES: "query set nDCG@10",
     ANGLE: "angle that documents move",
 }
+QUALITY = tuple(name for name in MEASURES if name != ANGLE)
 ASPECT = "aspect:"
 """Before an aspect's name: the measure is how many of the nearest documents have the same value of it."""
 PLACES = 10
