@@ -179,7 +179,7 @@ def test_the_lab_judges_and_finds_among_those_that_are_kept(open_page: Callable[
     assert [int(option.split(" ")[0]) - 1 for option in asked.options] == docs.tolist()
     results = said(app).split("What the kept heads find")[1]
     assert {int(number) for number in re.findall(r"\d+\. (?:✓ )?Title (\d+)", results)} < set(docs.tolist())
-    app = open_page("pages/use/retrieval_lab/page.py", run="few", lab="Metrics")
+    app = open_page("pages/use/retrieval_lab/page.py", run="few", tab="metrics")
     assert f"{AMONG} That is easier than searching all documents, as the figures below do." in said(app)
 
 
