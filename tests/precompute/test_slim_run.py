@@ -99,7 +99,7 @@ def test_a_page_shows_the_stage_there_is_and_names_those_that_are_not(
     assert len(choices) == (page not in without)
     for one in choices:
         assert [option.content for option in one.proto.options] == ["3 output"]
-        assert "This run does not keep stages 1 and 2" in text
+        assert "This run does not store stages 1 and 2" in text
         assert "The link names a stage that does not exist" in text
         assert "stage" not in app.query_params
 
@@ -196,7 +196,7 @@ def test_a_new_document_is_held_against_those_that_are_kept(open_page: Callable[
 
 def test_a_new_document_is_embedded_and_placed_at_the_stage_there_is(open_page: Callable[..., AppTest]) -> None:
     app = _embedded(open_page("pages/use/your_document/page.py", run="slim"))
-    assert "This run does not keep stages 1 and 2" in said(app)
+    assert "This run does not store stages 1 and 2" in said(app)
 
 
 def _embedded(app: AppTest) -> AppTest:
