@@ -313,7 +313,7 @@ def test_camera_and_layout_are_in_the_link(page: Page, elsewhere: Page, address:
     page.wait_for_url(f"**/head_map?camera={camera}&stage=2&layout=heads")
     open_map(elsewhere, page.url)
     expect(elsewhere.locator("canvas.flat[data-drawn]")).to_be_visible(timeout=SLOW)
-    elsewhere.get_by_role("button", name="One map").click()
+    elsewhere.get_by_role("button", name="One map", exact=True).click()
     shown(elsewhere, "camera", str(camera))
     elsewhere.get_by_role("button", name="Reset view").click()
     elsewhere.wait_for_url(re.compile(r"/head_map\?stage=2$"))
@@ -350,7 +350,7 @@ def test_a_hostile_camera_or_layout_is_left_out(page: Page, address: str, given:
     expect(page.get_by_text("that does not exist; it is ignored")).to_be_visible(timeout=SLOW)
     settle(page)
     page.wait_for_url(re.compile(r"/head_map$"))
-    expect(page.get_by_role("button", name="One map")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("button", name="One map", exact=True)).to_have_attribute("aria-pressed", "true")
 
 
 def test_words_light_up_documents_and_are_in_the_link(page: Page, elsewhere: Page, address: str) -> None:
