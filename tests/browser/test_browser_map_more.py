@@ -359,7 +359,7 @@ def test_words_light_up_documents_and_are_in_the_link(page: Page, elsewhere: Pag
     field.fill("  document   1 ")
     field.press("Enter")
     shown(page, "lit", str(4 * 11))
-    expect(page.get_by_text(f"11 of {DOCS} documents have")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_text(f"11 of {DOCS} documents contain")).to_be_visible(timeout=SLOW)
     page.wait_for_url("**/head_map?words=document+1")
     open_map(elsewhere, page.url)
     shown(elsewhere, "lit", str(4 * 11))
@@ -382,5 +382,5 @@ def test_untrusted_words_stay_words(page: Page, address: str) -> None:
     nasty = '<img src=x onerror="window.hit=1">'
     open_map(page, f"{address}?words=%3Cimg%20src=x%0Aonerror=%22window.hit=1%22%3E")
     expect(page.get_by_role("textbox", name="Highlight documents")).to_have_value(nasty)
-    expect(page.get_by_text("No document has all of these words")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_text("No document contains all of these words")).to_be_visible(timeout=SLOW)
     assert page.evaluate("window.hit") is None
