@@ -18,6 +18,7 @@ from pages.shared.glossary import why
 from pages.shared.notices import among, no_vectors
 from pages.shared.show import cells, figure, theme
 from pages.shared.text import plain, shortened
+from pages.shared.topic_link import topic_link
 from pages.shared.url import decide
 
 NEIGHBOURS = 6
@@ -100,6 +101,7 @@ def _topic(state: RunState, topic: int, stage: int, reference: str) -> None:
     docs, near = docs[order], near[order]
     table = documents(state).rows(docs, ["title", "tokens"])
     st.subheader(plain(shortened(topics(state).names[topic], 200)), anchor=False)
+    topic_link(topics(state).names[topic], "Heads that follow this topic")
     first = f"The first {len(docs):,} of {every:,}" if len(docs) < every else f"{every:,}"
     what = "examples" if reference == EXAMPLES else "name"
     st.caption(
