@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core.analysis.topics import AUTO, LABELS, TOPIC_LISTS
 from core.errors import Mistake, listed
@@ -14,8 +14,10 @@ from core.remote.mirror import cache_at, default_cache
 from core.runs.manifest import Manifest
 from core.settings import setting
 from precompute.job.progress import PROGRESS, Progress
-from precompute.job.topic_vectors import TopicModel
 from precompute.job.work import Work
+
+if TYPE_CHECKING:
+    from precompute.job.topic_vectors import TopicModel
 
 AddOptions = Callable[[argparse.ArgumentParser], None]
 SAMPLE = "sample"
@@ -27,7 +29,6 @@ DEVICE_HELP = "cuda, mps, cpu (default: HEADSCOPE_DEVICE, or the fastest availab
 class StepCommand:
     """A step on the command line; ``COMMAND`` of ``precompute/steps/<name>/command.py``, see core.runs.steps.STEPS."""
 
-    help: str
     config: Callable[[argparse.Namespace], Any]
     """From the options to the step's config. ``all`` has only ``options`` of every step: see ``given``."""
     run: Callable[[Any, Progress, Work | None], Any]
@@ -59,11 +60,17 @@ def given(options: argparse.Namespace, **names: str) -> dict[str, Any]:
 
 def topic_model(options: argparse.Namespace) -> TopicModel:
     """How the run's own model is loaded again."""
+    from precompute.job.topic_vectors import TopicModel
+
     return TopicModel(options.model, options.device, options.trust_remote_code)
 
 
 def add_common(command: argparse.ArgumentParser, run_optional: bool = False) -> None:
     command.add_argument("run", metavar="RUN", nargs="?" if run_optional else None, help="a folder of the cache")
+    add_cache(command)
+
+
+def add_cache(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--cache",
         type=_cache,

@@ -245,7 +245,6 @@ def _summary(options: argparse.Namespace, result: EmbedResult) -> str:
 
 
 COMMAND = StepCommand(
-    help="documents to head vectors at every stage",
     options=_options,
     config=_config,
     run=run,

@@ -126,7 +126,6 @@ def _summary(options: argparse.Namespace, result: LabelResult) -> str:
 
 
 COMMAND = StepCommand(
-    help="a topic for every document: the corpus's own, a language model's, the nearest one, a file's",
     options=_options,
     own_options=_own_options,
     config=_config,

@@ -59,7 +59,6 @@ def _summary(options: argparse.Namespace, result: StepResult) -> str:
 
 
 COMMAND = StepCommand(
-    help="every measure at every layer of a sample",
     own_options=_own_options,
     config=_config,
     run=run,

@@ -63,7 +63,6 @@ def _summary(options: argparse.Namespace, result: StepResult) -> str:
 
 
 COMMAND = StepCommand(
-    help="head vectors to maps",
     options=_options,
     config=_config,
     run=run,

@@ -82,7 +82,6 @@ def _skipped(options: argparse.Namespace, result: StepResult) -> str:
 
 
 COMMAND = StepCommand(
-    help="ranking by heads: ways to rank, pruning and weights, measured",
     options=_options,
     own_options=add_topic_model,
     config=_config,
