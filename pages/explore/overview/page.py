@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.explore.overview.compare import beside_another
+from pages.explore.overview.one_file import save_as_one_file
 from pages.explore.overview.report import beside_the_study, what_heads_are, what_was_found
 from pages.explore.overview.sections import facts, one_head, run_table
 from pages.shared.controls import choose_run
@@ -20,6 +21,7 @@ st.markdown(
 
 if ready(state):
     facts(state)
+    save_as_one_file(state)
     what_was_found(state)
     what_heads_are(state)
     whose_section(state)
