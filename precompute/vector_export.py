@@ -105,6 +105,7 @@ def _faiss(rows: Iterator[Rows], manifest: Manifest, kept: Kept, path: Path) -> 
         if index is None:
             index = faiss.IndexIDMap2(faiss.IndexFlatIP(vectors.shape[1]))
         index.add_with_ids(vectors, part.docs.astype(np.int64))
+    assert index is not None  # an embedded run has documents
     faiss.write_index(index, str(path))
     return (
         "Ids are document numbers, rows of documents.parquet. Make query vectors with core/retrieval/apply.py (prune)."
