@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.explore.overview.compare import beside_another
+from pages.explore.overview.one_file import save_as_one_file
 from pages.explore.overview.report import beside_the_study, every_finding, what_heads_are
 from pages.explore.overview.sections import facts, one_head, run_table
 from pages.explore.overview.story import story
@@ -27,6 +28,7 @@ if ready(state):
     story(state)
     beside_the_study(state)
     every_finding(state)
+    save_as_one_file(state)
     what_heads_are(state)
     whose_section(state)
     beside_another(state)
