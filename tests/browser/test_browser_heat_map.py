@@ -102,7 +102,7 @@ def test_cells_between_blocks_and_rows_are_none(page: Page, address: str) -> Non
 
 
 def test_zoomed_and_dragged_cells_are_exact(page: Page, address: str, columns: list[Column]) -> None:
-    canvas = opened(page, address)
+    canvas = opened(page, f"{address}?doc=1")  # the panel is open from the start: the canvas keeps its width
     chart = page.locator(".hs-heat-map")
     canvas.hover(position=place(canvas, 4, 50))
     page.mouse.wheel(0, -100)
