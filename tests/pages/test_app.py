@@ -107,7 +107,7 @@ def test_a_hostile_link_falls_back_with_a_notice(
     app = open_app(demo_cache, **{name: value})
     assert not app.exception
     assert [toast.value for toast in app.toast] == [
-        f"The link names a {name} that does not exist; the default is shown."
+        f"The link's value for “{name}” does not exist here, so the default is shown."
     ]
     assert "Nearest in head 1" in said(app)
 
@@ -227,7 +227,7 @@ def test_a_run_of_one_nasty_document(
     run(EmbedConfig(tmp_path / "cache", "one", str(source), EmbedderConfig(model=str(tiny_model))))
     app = open_app(tmp_path / "cache")
     assert not app.exception
-    assert "There is no other document in this run." in said(app)
+    assert "This run has no other document." in said(app)
     body = "\n".join(element.proto.body for element in app.get("html"))
     assert "<img" not in body
     assert "&lt;img src=x onerror=&quot;" in body

@@ -100,7 +100,7 @@ def test_a_page_shows_the_stage_there_is_and_names_those_that_are_not(
     for one in choices:
         assert [option.content for option in one.proto.options] == ["3 output"]
         assert "This run does not keep stages 1 and 2" in text
-        assert "The link names a stage that does not exist" in text
+        assert "The link's value for “stage” does not exist here" in text
         assert "stage" not in app.query_params
 
 
