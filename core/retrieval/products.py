@@ -20,7 +20,7 @@ _FRACTION = 23 - 10
 _WITHOUT_COPIED_SIGN = np.int32(-0x70000001)
 """All bits but those that a negative number's sign has filled on its way up."""
 _FACTOR = np.float32(2.0**112)
-_WORTH_A_THREAD = 2**23
+WORTH_A_THREAD = 2**23
 """Numbers whose products take longer than a thread's start."""
 
 
@@ -34,7 +34,7 @@ def products(vectors: np.ndarray, query: np.ndarray) -> np.ndarray:
     docs, heads, _ = vectors.shape
     query = np.ascontiguousarray(query, dtype=np.float32)
     found = np.empty((heads, docs), dtype=np.float32)
-    threads = min(cores(), 1 + vectors.size // _WORTH_A_THREAD)
+    threads = min(cores(), 1 + vectors.size // WORTH_A_THREAD)
     if threads == 1:
         _multiply(vectors, query, found)
         return found
@@ -55,7 +55,7 @@ def _multiply(vectors: np.ndarray, query: np.ndarray, out: np.ndarray) -> None:
     bits = np.zeros((_BLOCK, heads, dims), dtype=np.int32)
     whole = bits.view(np.float32)
     scaled = query * _FACTOR if half else query
-    by_matrix = _rows_are_alike(heads, dims)
+    by_matrix = rows_are_alike(heads, dims)
     for start in range(0, docs, _BLOCK):
         block = vectors[start : start + _BLOCK]
         count = len(block)
@@ -80,7 +80,7 @@ def _row_by_row(block: np.ndarray, query: np.ndarray) -> np.ndarray:
 
 
 @cache
-def _rows_are_alike(heads: int, dims: int) -> bool:
+def rows_are_alike(heads: int, dims: int) -> bool:
     """Whether the machine's matrix product treats all rows of a whole block in the same way: tried, not believed."""
     chance = np.random.default_rng(0)
     one, query = chance.standard_normal((2, heads, dims), np.float32)

@@ -164,7 +164,7 @@ def put_in_place(new: Path, place: Path, aside: Path) -> Path:
     Without such a step, as on NFS, there are two renames, and for a moment there is nothing at ``place``: ``aside``
     is what a reader finds then, and whoever comes after a kill (``bring_back``).
     """
-    if _exchanged(new, place):
+    if exchanged(new, place):
         return new
     discard(aside)
     os.rename(place, aside)
@@ -190,7 +190,7 @@ def discard(folder: Path) -> None:
         remove_folder(folder)
 
 
-def _exchanged(one: Path, other: Path) -> bool:
+def exchanged(one: Path, other: Path) -> bool:
     """By the system's renameat2, which Linux has, and most of its file systems."""
     try:
         call = ctypes.CDLL(None, use_errno=True).renameat2

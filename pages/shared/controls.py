@@ -59,15 +59,18 @@ def choose_run() -> RunState | None:
     return state
 
 
-def choose_stage(manifest: Manifest, among: tuple[int, ...] | None = None) -> int:
-    """One of the stages that the run keeps, or of those ``among`` them; those that it leaves out are named."""
+def choose_stage(manifest: Manifest, among: tuple[int, ...] | None = None, first: int | None = None) -> int:
+    """One of the stages that the run keeps, or of those ``among`` them; those that it leaves out are named.
+
+    It begins with the ``first`` one, if the run keeps it.
+    """
     stages, missing = among or manifest.stages, left_out(manifest)
     stage = linked(
         st.segmented_control,
         "Stage",
         "stage",
         stages,
-        stages[0],
+        first if first in stages else stages[0],
         format_func=lambda number: f"{number} {STAGES[number].name}",
         required=True,
         help="Where in the model the heads are read.  \n"

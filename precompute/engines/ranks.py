@@ -21,7 +21,7 @@ from precompute.steps.embed.part_spec import OnEvent, PartSpec
 from precompute.steps.embed.reading import CorpusReader
 from precompute.steps.embed.staging import is_staged, read_record
 
-_PATIENCE = 0.5
+PATIENCE = 0.5
 """Seconds between two looks for documents that others read."""
 
 
@@ -67,7 +67,7 @@ def numbers(reader: CorpusReader, place: RankPlace, on_event: OnEvent) -> Iterat
             if not reading.is_at_work():
                 reading.start()
             on_event(f"rank {place.rank} of {place.world} waits for part {number + 1} to be read")
-            time.sleep(_PATIENCE)
+            time.sleep(PATIENCE)
     finally:
         reading.stop()
 

@@ -27,7 +27,7 @@ from precompute.steps.embed.staging import Read, finished_paths, is_staged, read
 
 _PATIENCE = 2.0
 """Seconds between two looks at what others have done."""
-_GIVEN_UP = 5 * STALE
+GIVEN_UP = 5 * STALE
 """Seconds after which a rank 0 that is not heard of is waited for no longer."""
 
 
@@ -112,9 +112,9 @@ def _laid_down(run: Run, inputs: str, place: RankPlace, refuse: Callable[[], Non
         refuse()
         if is_held(_mirror(run), run.name):
             heard = time.monotonic()
-        elif time.monotonic() - heard > _GIVEN_UP:
+        elif time.monotonic() - heard > GIVEN_UP:
             raise Mistake(
-                f"Rank 0, which reads the corpus, was not heard of for {_GIVEN_UP / 60:.0f} minutes. Start it, and "
+                f"Rank 0, which reads the corpus, was not heard of for {GIVEN_UP / 60:.0f} minutes. Start it, and "
                 "then the same command here again: what is finished is kept."
             )
         on_event(f"rank {place.rank} of {place.world} waits for part {number + 1} to be read by rank 0")

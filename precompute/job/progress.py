@@ -12,7 +12,7 @@ from typing import Protocol, TextIO
 from core.terminal import printable
 
 _WIDTH = 24
-_SILENCE = 2.0
+SILENCE = 2.0
 """Seconds without a report after which a step that only reads says how far it is."""
 
 
@@ -132,7 +132,7 @@ class Meter:
         self._fraction: float | None = None
         self._first_fraction = 0.0
         self._begun_at: float | None = None
-        self._shown_at = -_SILENCE
+        self._shown_at = -SILENCE
 
     @property
     def seconds(self) -> float:
@@ -164,7 +164,7 @@ class Meter:
 
     def reading(self, done: int, total: int) -> None:
         """``done`` of ``total`` bytes of the corpus were read; told where nothing else has been for a while."""
-        if time.monotonic() - self._shown_at >= _SILENCE:
+        if time.monotonic() - self._shown_at >= SILENCE:
             self._show(f"reading the corpus: {done / 1e6:,.1f} of {total / 1e6:,.1f} MB")
 
     def at(self, fraction: float, message: str) -> None:

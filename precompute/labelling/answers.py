@@ -17,7 +17,7 @@ from precompute.labelling.prompt import PROMPT_VERSION
 
 _SCHEMA_VERSION = 1
 _APPLICATION = 0x48655363  # "HeSc": another program's database is not written to
-_PATIENCE = 30.0
+PATIENCE = 30.0
 """Seconds to wait for another process that is writing."""
 _TABLES = (
     """
@@ -100,7 +100,7 @@ class AnswerStore:
             self._reading = self._connect()
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         try:
             _keep_a_log(connection)
             connection.execute("PRAGMA synchronous = FULL")
@@ -217,7 +217,7 @@ class AnswerStore:
 
 def _keep_a_log(connection: sqlite3.Connection) -> None:
     """Write-ahead logging; two who switch a new file to it at once are told "locked" without the usual waiting."""
-    end = time.monotonic() + _PATIENCE
+    end = time.monotonic() + PATIENCE
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")

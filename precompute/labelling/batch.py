@@ -21,7 +21,7 @@ from precompute.labelling.faults import about_the_document
 from precompute.labelling.reading import EMPTY, unlabellable, verdict
 from precompute.labelling.request import first_dialect, longest_prompt, question, simpler
 
-_TOGETHER = 500
+TOGETHER = 500
 """Answers in one write: a batch's file can be fetched again, so that they need not be on the disk one by one."""
 
 
@@ -150,7 +150,7 @@ class _BatchRun:
             with tempfile.TemporaryFile() as file:
                 self._client.fetch(file_id, file)
                 lines = read_lines(io.TextIOWrapper(file, encoding="utf-8", errors="replace"))
-                while group := list(islice(lines, _TOGETHER)):
+                while group := list(islice(lines, TOGETHER)):
                     with self._answers.together():
                         for line in group:
                             self._take(batch, line)

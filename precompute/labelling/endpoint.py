@@ -7,7 +7,7 @@ from urllib.parse import SplitResult, urlsplit
 from core.errors import Mistake
 
 OPENAI = "https://api.openai.com/v1"
-_OWN_HOST = "api.openai.com"
+OWN_HOST = "api.openai.com"
 
 
 def other_server(base_url: str | None) -> str | None:
@@ -25,7 +25,7 @@ def other_server(base_url: str | None) -> str | None:
             "--base-url holds a user, a password or a query, which would be written where others can read it. Give "
             "the address alone, and the key in OPENAI_API_KEY."
         )
-    if parts.hostname == _OWN_HOST:
+    if parts.hostname == OWN_HOST:
         return None
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     port = f":{parts.port}" if parts.port else ""

@@ -111,7 +111,7 @@ def test_it_is_skipped_goes_on_where_it_was_and_is_made_again_when_asked(
     made: AttentionConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[int] = []
-    real = attention_parts._sums
+    real = attention_parts.attention_sums
 
     def counts(work: AttentionWork, text: Any) -> Any:
         if len(seen) == 12:
@@ -119,11 +119,11 @@ def test_it_is_skipped_goes_on_where_it_was_and_is_made_again_when_asked(
         seen.append(1)
         return real(work, text)
 
-    monkeypatch.setattr(attention_parts, "_sums", counts)
+    monkeypatch.setattr(attention_parts, "attention_sums", counts)
     with pytest.raises(KeyboardInterrupt):
         attention.run(made)
     assert not Run(made.cache, "tiny").manifest().is_done("attention")
-    monkeypatch.setattr(attention_parts, "_sums", lambda work, text: (seen.append(1), real(work, text))[1])
+    monkeypatch.setattr(attention_parts, "attention_sums", lambda work, text: (seen.append(1), real(work, text))[1])
     del seen[:]
     assert not attention.run(made).skipped
     assert len(seen) == 13  # the first ten were there
@@ -138,8 +138,8 @@ def test_it_is_skipped_goes_on_where_it_was_and_is_made_again_when_asked(
 def test_a_treebank_s_sentences_are_not_read_twice_after_an_interruption(
     made: AttentionConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attention_treebank, "_PART", 10)
-    real = attention_treebank._row
+    monkeypatch.setattr(attention_treebank, "PART_SIZE", 10)
+    real = attention_treebank.sentence_row
     seen: list[int] = []
 
     def row(*given: Any) -> Any:
@@ -148,10 +148,10 @@ def test_a_treebank_s_sentences_are_not_read_twice_after_an_interruption(
         seen.append(1)
         return real(*given)
 
-    monkeypatch.setattr(attention_treebank, "_row", row)
+    monkeypatch.setattr(attention_treebank, "sentence_row", row)
     with pytest.raises(KeyboardInterrupt):
         attention.run(made)
-    monkeypatch.setattr(attention_treebank, "_row", lambda *given: (seen.append(1), real(*given))[1])
+    monkeypatch.setattr(attention_treebank, "sentence_row", lambda *given: (seen.append(1), real(*given))[1])
     del seen[:]
     attention.run(made)
     assert len(seen) == 20  # the first ten were there

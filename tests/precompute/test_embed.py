@@ -163,7 +163,7 @@ def test_the_manifest(config: EmbedConfig, done: Run, tiny_model: Path, tmp_path
 def test_a_long_stretch_without_documents_is_not_silent(
     config: EmbedConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress, "_SILENCE", 0.0)
+    monkeypatch.setattr(progress, "SILENCE", 0.0)
     path = tmp_path / "blank.jsonl.gz"
     path.write_bytes(gzip.compress(b"\n" * 10**6 + b'{"text": "loom"}\n'))
     watched = Seen()

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from core.analysis import study
+from core.runs.tables import Row
 from pages.shared.figures.template import error_bars, template
 from pages.shared.text import drawn, short_names
 from pages.shared.theme import GRID_LINE, INK, LABEL_SIZE, QUIET, SEQUENTIAL, SERIES, SMALL_TICK_SIZE, TICK_SIZE
@@ -32,6 +34,26 @@ class Rates:
     chance: np.ndarray
     majority: np.ndarray
     study: Sequence[float] | None = None
+
+
+def rates_of(
+    found: dict[tuple[object, int], Row], methods: dict[object, str], within: Sequence[int], stage: int
+) -> Rates:
+    """From the rows of ``topic_match`` at one stage, by method or head and by ``within``."""
+
+    def values(column: str) -> np.ndarray:
+        return np.array([[found[method, k][column] for k in within] for method in methods])
+
+    return Rates(
+        list(methods.values()),
+        within,
+        values("rate"),
+        values("low"),
+        values("high"),
+        chance=values("chance")[0],
+        majority=values("majority")[0],
+        study=[study.TOPIC_MATCH[k] for k in within] if stage == 3 else None,
+    )
 
 
 def rates_figure(rates: Rates, theme: str) -> go.Figure:

@@ -25,7 +25,7 @@ from pages.shared.glossary import why
 from pages.shared.notices import circular_notice, shows_mistakes
 from pages.shared.show import drawn_once, figure, theme
 from pages.shared.text import plain, shortened
-from pages.understand.topics.figures import Rates, counts_figure, map_figure, rates_figure
+from pages.understand.topics.figures import counts_figure, map_figure, rates_figure, rates_of
 
 MOST_BARS = 60
 MOST_ROWS = 16
@@ -60,7 +60,7 @@ def topic_match(state: RunState, stage: int) -> None:
     within = tuple(k for k in WITHIN if not by_construction(found["full", k]))
     methods = {"full": "full embedding", **{name: name for name in POOLINGS}, best: f"best head ({best})"}
     figure(
-        _drawn(state, "match", stage, lambda: rates_figure(_rates(found, methods, within, stage), theme())),
+        _drawn(state, "match", stage, lambda: rates_figure(rates_of(found, methods, within, stage), theme())),
         "topic match",
         pa.Table.from_pylist(rows),
         f"Pooling turns all heads into one vector or one cosine. The best of {len(heads)} heads was chosen by this "
@@ -92,24 +92,6 @@ def _left_out(within: Sequence[int], topics: int) -> str:
     if not missing:
         return ""
     return f" Not shown: top {joined(missing)}. With {plural(topics, 'topic')} these are 100\u00a0% by construction."
-
-
-def _rates(
-    found: dict[tuple[object, int], Row], methods: dict[object, str], within: Sequence[int], stage: int
-) -> Rates:
-    def values(column: str) -> np.ndarray:
-        return np.array([[found[method, k][column] for k in within] for method in methods])
-
-    return Rates(
-        list(methods.values()),
-        within,
-        values("rate"),
-        values("low"),
-        values("high"),
-        chance=values("chance")[0],
-        majority=values("majority")[0],
-        study=[study.TOPIC_MATCH[k] for k in within] if stage == 3 else None,
-    )
 
 
 def _percent(share: float) -> str:

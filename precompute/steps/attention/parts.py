@@ -52,7 +52,7 @@ def make_part(work: AttentionWork, start: int, texts: Sequence[TokenisedText]) -
     """The file with these documents' sums; one that is there from before is left as it is."""
     path = work.staging / f"texts-{start:07d}.parquet"
     if digest_of(path) != work.digest:
-        values = np.concatenate([_flat(_sums(work, text)) for text in texts])
+        values = np.concatenate([_flat(attention_sums(work, text)) for text in texts])
         lists = pa.FixedSizeListArray.from_arrays(pa.array(values), _width(work.shape))
         write_table(path, pa.table({"sums": lists}), work.digest, compression="none")
     return path
@@ -65,7 +65,7 @@ def read_part(path: Path, work: AttentionWork) -> Iterator[list[Sums]]:
         yield [_unpacked(layer, work.shape.heads) for layer in row]
 
 
-def _sums(work: AttentionWork, text: TokenisedText) -> list[Sums]:
+def attention_sums(work: AttentionWork, text: TokenisedText) -> list[Sums]:
     """One document's, by layer: each layer's weights are reduced before the next computes its own."""
     found: list[Sums] = []
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MOST_SENTENCES, LONGEST = 1_000, 100
 """Of a larger treebank so many sentences are drawn; those with more words are left out."""
-_PART = 40
+PART_SIZE = 40
 _MOST_UNKNOWN = 0.25
 
 
@@ -105,13 +105,13 @@ def read_parts(
     plain: list[np.ndarray] = []
     shuffled: list[np.ndarray] = []
     sums: list[np.ndarray] = []
-    for start in range(0, len(sentences), _PART):
+    for start in range(0, len(sentences), PART_SIZE):
         on_progress(start / len(sentences), f"{start:,} of {len(sentences):,} sentences of the treebank")
-        here = slice(start, start + _PART)
+        here = slice(start, start + PART_SIZE)
         path = work.staging / f"treebank-{start:07d}.parquet"
         if digest_of(path) != work.digest:
             rows = [
-                _row(model, sentence, order, of, without_first)
+                sentence_row(model, sentence, order, of, without_first)
                 for sentence, order, of in zip(sentences[here], orders[here], rest[here], strict=True)
             ]
             _store(path, rows, work.digest)
@@ -150,7 +150,7 @@ def _between(model: Embedder, sentence: Sentence, keep: Callable[[np.ndarray], N
     model.read_attention(spans.ids, reduce)
 
 
-def _row(
+def sentence_row(
     model: Embedder, sentence: Sentence, order: np.ndarray, of: Cosines, without_first: bool
 ) -> dict[str, np.ndarray]:
     plain: list[np.ndarray] = []

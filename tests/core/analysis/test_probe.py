@@ -150,7 +150,7 @@ def always_head_0(train: np.ndarray, heads: np.ndarray, test: np.ndarray, count:
 @pytest.mark.parametrize("split", SPLITS)
 def test_a_probe_that_always_says_the_same_head(monkeypatch: pytest.MonkeyPatch, split: str) -> None:
     """Ten documents and three heads: six of thirty samples are tested on, two a head."""
-    monkeypatch.setattr(module, "_predict", always_head_0)
+    monkeypatch.setattr(module, "predict_heads", always_head_0)
     found = probe(np.zeros((30, 2)), choose_samples(10, 3), split)
     assert (found.train, found.test) == (24, 6)
     assert found.accuracy.value == pytest.approx([1 / 3])
@@ -164,7 +164,7 @@ def test_a_probe_that_always_says_the_same_head(monkeypatch: pytest.MonkeyPatch,
 def test_confusion_has_the_true_head_in_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Head 0 is taken for 1, 1 for 2, 2 for itself; the vector is the head's number."""
     samples = choose_samples(10, 3)
-    monkeypatch.setattr(module, "_predict", lambda train, heads, test, count: np.array([1, 2, 2])[test[:, 0]])
+    monkeypatch.setattr(module, "predict_heads", lambda train, heads, test, count: np.array([1, 2, 2])[test[:, 0]])
     found = probe(samples.heads[:, None], samples, BY_DOCUMENT)
     assert found.confusion.tolist() == [[0, 2, 0], [0, 0, 2], [0, 0, 2]]
     assert found.recall.value.tolist() == [0, 0, 1]
@@ -179,7 +179,7 @@ def test_the_interval_is_of_documents_not_of_samples(monkeypatch: pytest.MonkeyP
     tested = np.unique(samples.docs[held_out(samples, BY_DOCUMENT)])
     right = np.isin(samples.docs, tested[:5])
     vectors = np.where(right, samples.heads, (samples.heads + 1) % 20)[:, None]
-    monkeypatch.setattr(module, "_predict", lambda train, heads, test, count: test[:, 0])
+    monkeypatch.setattr(module, "predict_heads", lambda train, heads, test, count: test[:, 0])
     found = probe(vectors, samples, BY_DOCUMENT)
     assert found.accuracy.value == pytest.approx([0.5])
     assert found.accuracy.low == pytest.approx([0.2])
@@ -198,7 +198,7 @@ def test_training_and_testing_get_their_own_vectors(monkeypatch: pytest.MonkeyPa
         assert count == 3
         return samples.heads[test]
 
-    monkeypatch.setattr(module, "_predict", check)
+    monkeypatch.setattr(module, "predict_heads", check)
     assert probe(np.arange(30)[:, None], samples, BY_DOCUMENT, 4).accuracy.value == [1]
 
 
@@ -290,7 +290,7 @@ def test_float16_vectors_do_not_overflow() -> None:
 
 
 def test_a_probe_that_does_not_converge_gives_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST_ITERATIONS", 1)
+    monkeypatch.setattr(module, "MOST_ITERATIONS", 1)
     with pytest.raises(Mistake, match="has not converged"):
         probe(normal(60, 4), choose_samples(20, 3), BY_SAMPLE)
 

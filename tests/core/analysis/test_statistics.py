@@ -64,7 +64,7 @@ def test_resamples_come_in_chunks_and_are_the_same_ones(
     monkeypatch: pytest.MonkeyPatch, size: int, chunks: int
 ) -> None:
     whole = np.concatenate(list(resamples(10, 10)))
-    monkeypatch.setattr(bootstrap, "_CHUNK", size)
+    monkeypatch.setattr(bootstrap, "CHUNK", size)
     found = list(resamples(10, 10))
     assert len(found) == chunks
     assert np.array_equal(np.concatenate(found), whole)

@@ -212,12 +212,12 @@ def test_minilm_with_one_byte_changed_is_refused(tmp_path: Path, monkeypatch: py
     text = message(check_digest, weights, expected, "all-MiniLM-L6-v2")
     assert text.startswith("The weights of all-MiniLM-L6-v2 are not the expected ones (SHA-256 ")
     assert f"expected {expected[:12]}…" in text
-    monkeypatch.setattr(locate_module, "_package_folder", lambda package: tmp_path / "package")
+    monkeypatch.setattr(locate_module, "package_folder", lambda package: tmp_path / "package")
     assert message(locate, "all-MiniLM-L6-v2", tmp_path) == text
 
 
 def test_preset_whose_package_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(locate_module, "_package_folder", lambda package: None)
+    monkeypatch.setattr(locate_module, "package_folder", lambda package: None)
     assert "Install them with 'make smollm2'" in message(locate, "SmolLM2-135M", tmp_path)
     assert "'sentence-transformers/all-MiniLM-L6-v2' could not be" in message(locate, "all-MiniLM-L6-v2", tmp_path)
 

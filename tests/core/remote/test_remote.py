@@ -214,7 +214,7 @@ def test_readers_have_the_old_run_or_the_new_one_never_half_of_each(
 
     with monkeypatch.context() as patched:
         patched.setattr(there.store, "copy", killed)
-        patched.setattr("core.remote.versions._AT_ONCE", 1)
+        patched.setattr("core.remote.versions.AT_ONCE", 1)
         with pytest.raises(KeyboardInterrupt):
             analyse.run(analyse.AnalyseConfig(here, "run", model=MODEL, seed=7, centre=True))
     assert len(taken) == 4

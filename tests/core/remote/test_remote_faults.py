@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from core.model.embedder import Embedder, EmbedderConfig
 from core.model.shape import ModelShape
 from core.remote import lease
 from core.remote.errors import sentence
-from core.remote.lease import Lease
 from core.remote.mirror import Mirror, cache_at, is_read_only, mirror_at
 from core.remote.objects import PROBE
 from core.runs.replace import NewVersion
@@ -247,65 +245,3 @@ def test_a_store_that_goes_and_comes_back(
         s3_server.open()
     assert run_names(empty) == ["run"]
     assert len(list(Run(elsewhere, "run").vectors(3))) == 1
-
-
-# Two jobs
-
-
-def test_two_machines_do_not_work_on_one_run_at_once(here: Path, elsewhere: Path, address: str) -> None:
-    with Run(here, "run").lock():
-        planted(here)
-        assert Run(elsewhere, "run").is_locked()
-        said = (
-            r"^Another job is at work on run 'run': process \d+ on \S+, since [\d: -]+ UTC\. Wait until it has ended;"
-        )
-        with pytest.raises(Mistake, match=said), Run(elsewhere, "run").lock():
-            raise AssertionError
-        with Run(elsewhere, "another").lock():
-            pass
-    assert not Run(elsewhere, "run").is_locked()
-    with Run(elsewhere, "run").lock():
-        assert Run(here, "run").is_locked()
-
-
-def test_a_claim_that_a_kill_has_left_ends(here: Path, elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mine, other = mirror_there(here), mirror_there(elsewhere)
-    left = Lease(mine, "run")
-    with Run(here, "run").lock():  # the same machine: nobody else of it can be at work, for the lock was free
-        pass
-    left = Lease(mine, "run")
-    with pytest.raises(Mistake, match="Another job is at work"):
-        Lease(other, "run")
-    monkeypatch.setattr(lease, "STALE", 0.2)
-    time.sleep(0.3)
-    taken = Lease(other, "run")
-    with pytest.raises(Mistake, match="Another job has taken over run 'run'"):
-        left.check()
-    taken.release()
-
-
-def test_who_has_lost_a_run_writes_no_manifest(here: Path, elsewhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = planted(here)
-    manifest = run.manifest()
-    with run.lock():
-        monkeypatch.setattr(lease, "STALE", 0.0)
-        Lease(mirror_there(elsewhere), "run")
-        with pytest.raises(Mistake, match="Another job has taken over"):
-            run.write_manifest(manifest)
-
-
-def test_two_that_begin_at_once_are_not_both_let_in(
-    here: Path, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mine, other = mirror_there(here), mirror_there(elsewhere)
-    read, put = lease._read, mine.store.put
-
-    def both(name: str, data: bytes) -> object:
-        """The other one looks before this one has written, and writes after it."""
-        put(name, data)
-        return other.store.put(name, json.dumps({"token": "theirs", "mirror": "theirs", "host": "h"}).encode())
-
-    assert read(other, "run") is None
-    monkeypatch.setattr(mine.store, "put", both)
-    with pytest.raises(Mistake, match="Another job is at work on run 'run'"):
-        Lease(mine, "run")

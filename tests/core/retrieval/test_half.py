@@ -40,7 +40,7 @@ def test_a_document_has_the_same_products_wherever_it_stands(
 ) -> None:
     """By whole blocks, if this machine's product allows that, and row by row."""
     if by_matrix is not None:
-        monkeypatch.setattr("core.retrieval.products._rows_are_alike", lambda heads, dims: by_matrix)
+        monkeypatch.setattr("core.retrieval.products.rows_are_alike", lambda heads, dims: by_matrix)
     chance = np.random.default_rng(docs)
     one = chance.normal(size=(1, 3, 24)).astype(dtype)
     found = products(np.repeat(one, docs, axis=0), chance.normal(size=(3, 24)))
@@ -51,7 +51,7 @@ def test_several_threads_give_what_one_gives(monkeypatch: pytest.MonkeyPatch) ->
     chance = np.random.default_rng(1)
     vectors, query = chance.normal(size=(301, 3, 8)).astype(np.float16), chance.normal(size=(3, 8))
     alone = products(vectors, query)
-    monkeypatch.setattr("core.retrieval.products._WORTH_A_THREAD", 100)
+    monkeypatch.setattr("core.retrieval.products.WORTH_A_THREAD", 100)
     monkeypatch.setattr("os.sched_getaffinity", lambda process: {0, 1, 2})
     assert np.array_equal(products(vectors, query), alone)
 

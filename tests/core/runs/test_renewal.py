@@ -47,7 +47,7 @@ MODEL = PlantedTopics(SHAPE, {})
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """How a folder takes another one's place; the second is for systems that cannot do it in one step."""
     if request.param == "two renames":
-        monkeypatch.setattr(replacement, "_exchanged", lambda *_: False)
+        monkeypatch.setattr(replacement, "exchanged", lambda *_: False)
     return str(request.param)
 
 

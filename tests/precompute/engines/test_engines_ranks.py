@@ -83,7 +83,7 @@ def config(
     """Twenty documents in seven parts."""
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("precompute.engines.ranks._PATIENCE", 0.01)
+    monkeypatch.setattr("precompute.engines.ranks.PATIENCE", 0.01)
     return twenty_in_parts_of_three(tmp_path / "cache", tiny_model, write_corpus(some_rows(20)), "ranks")
 
 

@@ -115,7 +115,7 @@ def test_each_rank_is_there_once_and_waits_for_rank_0_but_not_for_ever(
         rank(1, 2)
     twin._ended.set()  # as if it had been killed
     monkeypatch.setattr(lease, "STALE", 0.5)
-    monkeypatch.setattr(store_ranks, "_GIVEN_UP", 0.1)
+    monkeypatch.setattr(store_ranks, "GIVEN_UP", 0.1)
     with pytest.raises(Mistake, match=r"Rank 0, which reads the corpus, was not heard of for 0 minutes\. Start it"):
         rank(1, 2)
 

@@ -82,7 +82,7 @@ def server() -> Iterator[OpenAIServer]:
 @pytest.fixture
 def priced(monkeypatch: pytest.MonkeyPatch, server: OpenAIServer) -> OpenAIServer:
     """The server as if it were OpenAI's own: its models have prices, and it wants a key."""
-    monkeypatch.setattr(endpoint, "_OWN_HOST", "127.0.0.1")
+    monkeypatch.setattr(endpoint, "OWN_HOST", "127.0.0.1")
     monkeypatch.setattr(endpoint, "OPENAI", server.url)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     return server

@@ -162,6 +162,6 @@ def test_a_file_that_another_process_does_not_let_go_is_a_mistake(
 ) -> None:
     path = tmp_path / "answers.sqlite"
     with AnswerStore(path) as holder, holder.together():
-        monkeypatch.setattr(module, "_PATIENCE", 0.05)
+        monkeypatch.setattr(module, "PATIENCE", 0.05)
         with AnswerStore(path) as answers, pytest.raises(Mistake, match="in use by another process"):
             answers.put("k", GOOD)

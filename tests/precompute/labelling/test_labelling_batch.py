@@ -214,7 +214,7 @@ def test_a_file_that_is_read_twice_is_counted_once(
     answers: AnswerStore, config_for: Callable[..., AskConfig], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The process dies when half of the answers are stored; the next one reads the file from the beginning."""
-    monkeypatch.setattr(module, "_TOGETHER", 5)
+    monkeypatch.setattr(module, "TOGETHER", 5)
     with OpenAIServer() as server:
         config = config_for(server)
         real, taken = BatchRecords.answered, []
