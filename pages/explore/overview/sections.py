@@ -41,7 +41,11 @@ def facts(state: RunState) -> None:
     """The model and the corpus in one line; the rest is in its tooltip."""
     assert state.manifest is not None
     model, counts = state.manifest.model, state.manifest.steps["embed"].counts
-    details = [f"heads read at layer {model['layer']}", f"{counts.get('tokens', 0):,} tokens"]
+    details = [
+        f"heads read at layer {model['layer']}",
+        f"hidden size {model['hidden']}",
+        f"{counts.get('tokens', 0):,} tokens",
+    ]
     if counts.get("duplicate"):
         details.append(f"{plural(counts['duplicate'], 'duplicate')} removed")
     if counts.get("truncated"):
@@ -53,7 +57,7 @@ def facts(state: RunState) -> None:
     terms = "  \n".join(f"**{name}** – {meaning}" for name, meaning in _WHAT_IS.items())
     st.markdown(
         f"**{plain(shortened(model['name'], 120))}** · {plural(model['layers'], 'layer')}, "
-        f"{heads_in_groups(state.manifest)} of width {model['head_dim']}, hidden size {model['hidden']}, "
+        f"{heads_in_groups(state.manifest)} of width {model['head_dim']}, "
         f"{plain(model['pooling'])} pooling · "
         f"{plural(state.manifest.corpus['documents'], 'document')}, "
         f"{plain(shortened(state.manifest.corpus['source'], 200))}{labels}",
