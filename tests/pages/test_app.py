@@ -69,7 +69,7 @@ def card_titles(app: AppTest) -> list[list[str]]:
 def test_overview_shows_the_run_and_real_neighbours(open_app: Callable[..., AppTest], demo_cache: Path) -> None:
     app = open_app(demo_cache)
     assert not app.exception
-    facts = "6 layers, 12 heads of width 32, hidden size 384, mean pooling · 325 documents"
+    facts = "6 layers, 12 heads of width 32, mean pooling · 325 documents"
     assert facts in said(app)
     in_head, in_full = card_titles(app)
     short = lambda titles: [title[:40] for title in titles]  # noqa: E731
