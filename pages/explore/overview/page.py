@@ -17,7 +17,8 @@ state = choose_run()
 
 with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
     st.title("Headscope", width="content")
-    tour_button()
+    if state is not None:
+        tour_button()
 st.markdown(
     "A text-embedding model turns a document into one vector. Inside, many **attention heads** each contribute a part. "
     "Headscope shows what each head contributes, and whether that is more than any slice of the vector would."
