@@ -47,7 +47,7 @@ def pruned_claims(vectors: np.ndarray, labels: np.ndarray, shape: ModelShape, st
     cautions = retrieval_cautions(_rows(tables["retrieval"]))
     said = pruned_sentence(row, shape, stage, _rows(tables.get("pruning_rivals", {})), cautions)
     found = {CUT} if said.startswith(f"{row['heads']} of ") else set()
-    return found | ({ABOUT_HEADS} if "Choosing heads beats" in said else set())
+    return found | ({ABOUT_HEADS} if "Heads beat equally many" in said else set())
 
 
 def depth_claims(rows: LayerRows, labels: np.ndarray, shape: ModelShape, stage: int, slicings: int = 200) -> set[str]:
