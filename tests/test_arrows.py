@@ -27,7 +27,7 @@ ROOMS: dict[str, set[str]] = {
     "runs": {"model.shape", "model.share_space", "model.stages", "search.index"},
     "remote": {"runs"},
     "analysis": {"model.shape", "model.share_space", "model.stages", "model.ledger", "runs.labels", "runs.tables"},
-    "retrieval": {"model.shape", "model.share_space", "analysis", "runs.tables"},
+    "retrieval": {"model.shape", "model.share_space", "model.stages", "analysis", "runs.tables"},
 }
 """Rooms of core, and what each may import of the others, whole or a module; core's own modules import no room."""
 PROGRAM = PROJECT / "precompute" / "__main__.py"

@@ -7,10 +7,13 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.runs.labels import CIRCULAR_NOTE
+from core.runs.parts import write_table
+from core.runs.results import read_analysis
 from core.runs.run import Run
 from pages.shared.text import plain
 from pages.understand.layers.figures import shared_numbers
@@ -73,7 +76,7 @@ def test_another_measure_stage_and_cell_are_shown_and_are_in_the_address(
     assert app.subheader[0].value == "Key/value groups (CKA) over depth"
     assert "without the model's final norm" in said(app)
     assert "Heads that share a key/value head are more alike than others at" in said(app)
-    assert app.subheader[-2].value == "Layer 2, head 3, at stage 3"
+    assert "Layer 2, head 3, at stage 3" in [heading.value for heading in app.subheader]
     kept = {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
     assert kept == {"layer": "2", "head": "3", "measure": "groups", "stage": "3"}
 
@@ -98,7 +101,7 @@ def test_topics_by_examples_are_in_the_address_and_in_every_part(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     app = page_at(made.cache, PAGE, monkeypatch, reference="examples", layer="2", head="3")
-    assert "the mean of its documents, without the document itself" in said(app)
+    assert "by the mean of each topic's other documents" in said(app)
     assert "Topic match by examples at stage 1. Click a cell" in said(app)
     (row,) = rows(made, "layer_null", layer=2, stage=1, head=3, measure="examples")
     assert figures(app)["Topic match by examples"] == f"{row['value']:.2f}"
@@ -190,3 +193,20 @@ def test_hostile_topics_are_shown_as_text(hostile_cache: Path, monkeypatch: pyte
     assert not app.error
     assert TEXTS[0] not in said(app)  # an image that loads a script
     assert "&lt;img src=x" in said(app)
+
+
+def test_the_probe_says_what_pairs_show_and_what_an_older_run_is_missing(
+    made: Run,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert "Heads are more distinguishable than random slices at " in said(
+        page_at(made.cache, PAGE, monkeypatch, measure="probe")
+    )
+    shutil.copytree(made.folder, tmp_path / made.name)
+    older = Run(tmp_path, made.name)
+    table = read_analysis(older, "layer_curves")
+    write_table(older.analysis_path("layer_curves"), table.filter(pc.not_equal(table["series"], "difference")), "x")
+    text = said(page_at(tmp_path, PAGE, monkeypatch, measure="probe"))
+    assert "heads and random slices are not compared on the same splits" in text
+    assert "more distinguishable" not in text

@@ -33,8 +33,8 @@ def beside_another(state: RunState) -> None:
     found = [tables(one) for one in both]
     st.html(figure_table([safe(one.run.name) for one in both], -1, [*_what_they_are(found), *_figures(found)]))
     st.caption(
-        "Figures of different models compare like with like only on the same corpus and labels; below each stands its "
-        "95 % interval. The best single head was chosen by this very figure, which flatters it a little."
+        "Models can be compared only on the same corpus and labels. Below each value: 95 % CI. The best single head "
+        "was chosen by this very figure, so its value is somewhat optimistic."
     )
     for one, column in zip(both, st.columns(2, gap="medium"), strict=True):
         with column:
@@ -49,13 +49,14 @@ def _what_they_are(found: Sequence[Tables]) -> list[Line]:
     facts: dict[str, Callable[[Tables], object]] = {
         "Model": lambda one: one.manifest.model["name"],
         "Layer": lambda one: f"{one.manifest.model['layer']} of {one.manifest.model['layers']}",
-        "Heads": lambda one: f"{one.manifest.shape.heads} on {one.manifest.shape.kv_heads}",
+        "Heads": lambda one: one.manifest.shape.heads,
+        "Key/value groups": lambda one: one.manifest.shape.kv_heads,
         "Pooling": lambda one: one.manifest.model["pooling"],
         "Corpus": lambda one: f"{one.manifest.corpus['source']}, {one.manifest.corpus['documents']:,} documents",
         "Vectors": lambda one: stored(one.manifest),
         "Labelled": lambda one: f"{one.labelled:,}",
-        "Chance of the probe": lambda one: f"{1 / one.manifest.shape.heads:.2f}",
-        "Chance of a topic match": lambda one: f"{1 / int(one.manifest.steps['analyse'].counts['topics']):.2f}",
+        "Probe by chance": lambda one: f"{1 / one.manifest.shape.heads:.2f}",
+        "Topic match by chance": lambda one: f"{1 / int(one.manifest.steps['analyse'].counts['topics']):.2f}",
     }
     return [(name, [safe(fact(one)) for one in found]) for name, fact in facts.items()]
 

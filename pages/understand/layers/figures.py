@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from core.analysis.layer_measures import BETWEEN_GROUPS, FULL, MEASURES, WITHIN_GROUP
+from core.analysis.layer_measures import BETWEEN_GROUPS, DIFFERENCE, FULL, MEASURES, WITHIN_GROUP
 from core.analysis.null import WITHIN
 from core.model.shape import ModelShape
 from core.model.stages import HEADS, RANDOM
@@ -52,6 +52,8 @@ def curves_figure(rows: Sequence[Row], cells: np.ndarray, view: LayerView, theme
             }
         )
     for series, name in MEASURES[view.measure].series.items():
+        if series == DIFFERENCE:
+            continue
         mine = sorted((row for row in rows if row["series"] == series and row["value"] is not None), key=_layer)
         traces += _curve(mine, name, series, theme)
     chance = next((row["chance"] for row in rows if row["chance"] is not None), None)
@@ -129,7 +131,7 @@ def spread_figure(summary: Sequence[Row], shown: Sequence[int], view: LayerView,
     line = _line(layers, [row["spread"] for row in rows], HEADS, theme)
     symbols = ["circle" if layer in shown else "circle-open" for layer in layers]
     line |= {"name": "heads", "marker": line["marker"] | {"symbol": symbols, "size": 9, "line": {"width": 2}}}
-    return _over_depth([*traces, line], max(layers), view, theme, 280)
+    return _over_depth([*traces, line], max(layers), view, theme, 280, "SD over heads")
 
 
 def _slices(rows: Sequence[Row], middle: str, low: str, high: str, name: str, theme: str) -> list[dict[str, Any]]:
@@ -167,7 +169,14 @@ def _chance(chance: float, layers: int, theme: str) -> dict[str, Any]:
     }
 
 
-def _over_depth(traces: list[dict[str, Any]], layers: int, view: LayerView, theme: str, height: int = 360) -> go.Figure:
+def _over_depth(
+    traces: list[dict[str, Any]],
+    layers: int,
+    view: LayerView,
+    theme: str,
+    height: int = 360,
+    title: str | None = None,
+) -> go.Figure:
     figure = go.Figure(
         data=traces,
         layout={
@@ -175,7 +184,12 @@ def _over_depth(traces: list[dict[str, Any]], layers: int, view: LayerView, them
             "height": height,
             "margin": {"t": 58, "b": 48},
             "xaxis": {"title": {"text": "layer"}, "range": [0.5, layers + 0.5], **_ticks(layers)},
-            "yaxis": {"showgrid": True, "gridcolor": GRID_LINE[theme], "rangemode": "tozero"},
+            "yaxis": {
+                "showgrid": True,
+                "gridcolor": GRID_LINE[theme],
+                "rangemode": "tozero",
+                "title": {"text": title or MEASURES[view.measure].name.lower()},
+            },
             "legend": LEGEND_ABOVE,
             "dragmode": False,
             "hovermode": "closest",
