@@ -19,6 +19,7 @@ PAGES = {
         ("head_map", "Head map", "scatter_plot"),
         ("heat_map", "Topic heat map", "grid_on"),
         ("head_profile", "Head profile", "person_search"),
+        ("compare_runs", "Compare runs", "compare"),
     ],
     "Understand": [
         ("stages", "Stages", "layers"),
@@ -54,6 +55,7 @@ def show() -> None:
     page = st.navigation(
         {section: [_page(section, *page) for page in pages] for section, pages in PAGES.items()},
         position="sidebar" if door is None else "hidden",
+        expanded=True,
     )
     if door is not None:  # the address is known, but nothing of its page is run
         door()

@@ -2,10 +2,9 @@
 
 import streamlit as st
 
-from pages.explore.overview.compare import beside_another
 from pages.explore.overview.report import beside_the_study, what_heads_are, what_was_found
 from pages.explore.overview.sections import facts, one_head, run_table
-from pages.shared.controls import choose_run
+from pages.shared.controls import choose_run, compare_link
 from pages.shared.empty_states import ready
 from pages.shared.whose import whose_section
 from pages.shared.why_similar import explain_asked
@@ -24,7 +23,7 @@ if ready(state):
     what_heads_are(state)
     whose_section(state)
     beside_the_study(state)
-    beside_another(state)
+    compare_link(state)
     one_head(state)
     explain_asked(state)
 if state is not None:
