@@ -128,7 +128,13 @@ def matches_figure(found: HeadMatches, names: tuple[str, str], theme: str) -> go
             xgap=1,
             ygap=1,
             hovertemplate="head %{y} here, head %{x} there<br>CKA %{z:.2f}<extra></extra>",
-            colorbar={"thickness": 10, "outlinewidth": 0, "tickformat": ".1f", "title": {"text": "CKA"}},
+            colorbar={
+                "thickness": 10,
+                "outlinewidth": 0,
+                "tickformat": ".1f",
+                "tickfont": {"size": TICK_SIZE},
+                "title": {"text": "CKA", "font": {"size": TICK_SIZE}},
+            },
         )
     )
     for chosen, symbol in ((found.claimed & ~found.counterparts, "circle-open"), (found.counterparts, "circle")):

@@ -54,7 +54,8 @@ def heads_section(pair: Pair, found: HeadMatches | None) -> None:
     st.subheader("Head by head", anchor="heads", help=why("CKA"))
     if found is None:
         st.caption(
-            f"Heads are matched on at least {LEAST_DOCS} documents that have vectors in both runs. Here there are fewer."
+            f"Heads are matched on at least {LEAST_DOCS} documents that have vectors in both runs. Here "
+            "there are fewer."
         )
         return
     here, there = (one.run.name for one in pair.both)
@@ -78,7 +79,7 @@ def heads_section(pair: Pair, found: HeadMatches | None) -> None:
                 "verdict": _verdicts(found),
             },
             hide_index=True,
-            height=min(560, 38 + 36 * len(found.best)),
+            height="content" if len(found.best) <= 14 else 540,
             column_config={
                 "head": st.column_config.NumberColumn("here", width=60),
                 "most like": st.column_config.TextColumn("most like there", width=120),
@@ -87,25 +88,19 @@ def heads_section(pair: Pair, found: HeadMatches | None) -> None:
             },
         )
         st.caption(
-            f"On {found.docs:,} shared documents. With the documents of one run shuffled, the most similar pair of "
-            f"heads stays below a CKA of {found.chance:.2f} in 95 % of cases. A head has a most similar one if its CKA "
-            "is beyond that and its lead over the runner-up is beyond chance (jackknife, 95 %)."
+            f"On {found.docs:,} shared documents. **Counterpart**: each other's most similar head. **One-sided**: it "
+            "has a most similar head, which is more like another one. **Unclear**: no lead over the runner-up beyond "
+            f"chance (jackknife, 95 %). **Nothing in common**: a CKA below {found.chance:.2f}, which the most similar "
+            "pair of heads stays below in 95 % of cases when the documents of one run are shuffled."
         )
 
 
 def _verdicts(found: HeadMatches) -> list[str]:
-    said = []
-    for head, second in enumerate(found.second):
-        if found.counterparts[head]:
-            said.append("counterpart")
-        elif found.claimed[head]:
-            rival = int(found.cka[:, found.best[head]].argmax()) + 1
-            said.append(f"most like it; it is more like head {rival}")
-        elif found.related[head]:
-            said.append(f"no clear lead over head {second + 1}")
-        else:
-            said.append("nothing in common")
-    return said
+    """``[head]``: the strongest that holds."""
+    holds = (("counterpart", found.counterparts), ("one-sided", found.claimed), ("unclear", found.related))
+    return [
+        next((name for name, heads in holds if heads[head]), "nothing in common") for head in range(len(found.best))
+    ]
 
 
 def _spoken(found: HeadMatches) -> str:
