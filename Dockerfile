@@ -64,14 +64,15 @@ FROM packages AS app
 RUN useradd --no-create-home --home-dir /tmp --uid 10001 headscope && install -d -o 10001 -g 10001 /models /state
 ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 HEADSCOPE_CACHE=/cache \
     HF_HOME=/models/huggingface HEADSCOPE_MODELS=/models/headscope HEADSCOPE_STATE=/state \
-    XDG_CACHE_HOME=/tmp/.cache NUMBA_CACHE_DIR=/tmp/.cache/numba
+    XDG_CACHE_HOME=/tmp/.cache NUMBA_CACHE_DIR=/tmp/.cache/numba STREAMLIT_SERVER_PORT=8501
 WORKDIR /app
 VOLUME /cache
+# A Hugging Face Space expects the app on 7860: STREAMLIT_SERVER_PORT=7860.
 EXPOSE 8501
 # It has run a page, and not only answered.
 HEALTHCHECK --interval=30s --timeout=10s --start-period=40s \
-  CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8501/healthz', timeout=9)"]
-CMD ["streamlit", "run", "app.py", "--server.address=0.0.0.0", "--server.port=8501", "--server.headless=true", "--server.fileWatcherType=none", "--browser.serverAddress=localhost"]
+  CMD ["python", "-c", "import os, urllib.request as r; r.urlopen('http://127.0.0.1:' + os.environ['STREAMLIT_SERVER_PORT'] + '/healthz', timeout=9)"]
+CMD ["streamlit", "run", "app.py", "--server.address=0.0.0.0", "--server.headless=true", "--server.fileWatcherType=none", "--browser.serverAddress=localhost"]
 COPY LICENSE THIRD_PARTY.md sbom.cdx.json ./
 COPY .streamlit/config.toml .streamlit/
 # A container that is started with nothing shows something.

@@ -11,7 +11,7 @@ WORKERS ?= 2
 TIMES ?= 10
 SEED ?= 1
 
-.PHONY: help install run demo smollm2 chromium test test-fast test-browser-busy test-browser-slow-wire lint fuzz bench bench-maps bench-figures bench-app bench-labels bench-document bench-engines bench-explain bench-layers bench-ablation bench-load bench-retrieval frontend screenshots lock licences sbom digests audit clean bench-storage bench-cost bench-large bench-uploads
+.PHONY: help install run demo smollm2 chromium test test-fast test-browser-busy test-browser-slow-wire lint fuzz bench bench-maps bench-figures bench-app bench-labels bench-document bench-engines bench-explain bench-layers bench-ablation bench-load bench-retrieval frontend docs docs-write screenshots moving-picture lock licences sbom digests audit clean bench-storage bench-cost bench-large bench-uploads
 
 help:
 	@echo "make run            install, build the demo, open the app"
@@ -39,7 +39,10 @@ help:
 	@echo "make bench-uploads  forty uploads at once, five of them bombs, while somebody reads (two minutes)"
 	@echo "make bench-large    the app on a million documents against ten thousand (half an hour, 1.3 GB)"
 	@echo "make frontend       build the head map's bundle again (needs Node)"
-	@echo "make screenshots    take the README's pictures again"
+	@echo "make docs           build the documentation into build/site, with every internal link checked (seconds)"
+	@echo "make docs-write     write the generated pages of docs/ again: command line, files, cost tables"
+	@echo "make screenshots    take the pictures of every page again, for README and the tour (two minutes)"
+	@echo "make moving-picture make README's moving picture again (a minute)"
 	@echo "make lock           requirements.txt to the image's lock files, with hashes; then make licences sbom"
 	@echo "make licences       THIRD_PARTY.md again, from the packages' metadata"
 	@echo "make sbom           sbom.cdx.json again: the same packages as a CycloneDX bill of materials"
@@ -187,8 +190,21 @@ audit: $(VENV)/.installed-dev
 frontend:
 	cd frontend/map && npm ci --no-audit --no-fund && npm run build
 
+# The same build is a test of 'make test': tests/test_site.py.
+docs: $(VENV)/.installed-dev
+	NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict --quiet
+	@echo "build/site/index.html"
+
+docs-write: $(VENV)/.installed-dev
+	$(BIN)/python -m docs.command_line --write
+	$(BIN)/python -m docs.run_files --write
+	$(BIN)/python -m docs.numbers --write > /dev/null
+
 screenshots: $(VENV)/.installed-dev chromium demo
 	$(BIN)/python -m docs.screenshots
+
+moving-picture: $(VENV)/.installed-dev chromium demo
+	$(BIN)/python -m docs.moving_picture
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache

@@ -6,6 +6,8 @@ The file has two halves. The server imports it once and serves ``app``; Streamli
 import streamlit as st
 from streamlit.navigation.page import Page
 
+from core import VERSION
+from pages.shared.components.tour import tour
 from pages.shared.server.front_door import ICON, front_door
 from pages.shared.server.guard import MIDDLEWARE
 from pages.shared.server.lifespan import ROUTES, lifespan
@@ -62,6 +64,8 @@ def show() -> None:
         return
     note_page(page.url_path)
     visit(page)
+    st.sidebar.caption(f"Headscope {VERSION}")  # below what the page puts there
+    tour(page.url_path or DEFAULT)
 
 
 if __name__ == "__main__":

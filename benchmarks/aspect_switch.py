@@ -2,7 +2,7 @@
 
     python -m benchmarks.aspect_switch demo --follow genre --ignore topic
 
-Prints the table of docs/aspects-switching.md: the first split in full, then how often the result holds over splits,
+Prints the table of docs/aspects.md: the first split in full, then how often the result holds over splits,
 and the same with shuffled labels, which must gain nothing.
 """
 

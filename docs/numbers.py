@@ -73,7 +73,7 @@ def operations() -> np.ndarray:
 def tokens_table() -> str:
     counts = measured()["tokens"]
     return _table(
-        ("tokenizer", "tokens of the demo corpus", "for each of GPT-2's", "so of sample-10BT"),
+        ("tokenizer", "tokens in the demo corpus", "per GPT-2 token", "in sample-10BT"),
         (
             (name, f"{counts[key]:,}", f"{counts[key] / counts['gpt2']:.2f}", f"{tokens_of(key) / 1e9:.1f} billion")
             for name, key in (("GPT-2", "gpt2"), ("SFR-Embedding-Mistral", "mistral"), ("MiniLM", "minilm"))
@@ -89,7 +89,7 @@ def embedding_table() -> str:
         took = hours(operations()[:, None], rates)
         each = DOCUMENTS / (took * 3600)
         rows.append((name, f"{peak / 1e12:.0f}", _range(each, 1), _range(took), _range(took / 64, 1)))
-    return _table(("GPU", "peak, TFLOP/s", "documents a second", "GPU-hours", "hours on 64 of them"), rows)
+    return _table(("GPU", "peak, TFLOP/s", "documents per second", "GPU-hours", "hours on 64"), rows)
 
 
 def processor_table() -> str:
@@ -103,7 +103,9 @@ def processor_table() -> str:
         )
         for case in measured()["processor"]["embedder"]
     ]
-    return _table(("model", "tokens a document", "documents a second", "GFLOP/s", "of the bare product"), rows)
+    return _table(
+        ("model", "tokens per document", "documents per second", "GFLOP/s", "share of the bare product"), rows
+    )
 
 
 def minilm_table() -> str:
@@ -115,7 +117,7 @@ def minilm_table() -> str:
     ]
     core_hours = DOCUMENTS / case["documents_per_core_second"] / 3600
     return _table(
-        ("model", "documents a second and core", "core-hours", "hours on 64 cores"),
+        ("model", "documents per second and core", "core-hours", "hours on 64 cores"),
         [
             (
                 "all-MiniLM-L6-v2, 256 tokens",
@@ -135,19 +137,19 @@ def storage_table() -> str:
         ("one stage, float16", "`--stages 3`", vector_bytes(shape, [3])),
         ("three stages, int8", "`--stages 1 2 3 --store-dtype int8`", vector_bytes(shape, number=INT8)),
         ("one stage, int8", "`--stages 3 --store-dtype int8`", vector_bytes(shape, [3], INT8)),
-        ("three stages, product-quantised, 16 bytes a head", "none: computed only", quantised_bytes(shape, codes=16)),
-        ("one stage, product-quantised, 16 bytes a head", "none: computed only", quantised_bytes(shape, [3], 16)),
+        ("three stages, product-quantised, 16 bytes per head", "none: computed only", quantised_bytes(shape, codes=16)),
+        ("one stage, product-quantised, 16 bytes per head", "none: computed only", quantised_bytes(shape, [3], 16)),
         (f"similarities to {TOPICS} topics, three stages", "", similarity_bytes(shape, TOPICS)),
         ("maps of three stages, not compressed", "", 3 * shape.heads * POINT),
     )
     rows = [(name, option, f"{each:,}", f"{each * DOCUMENTS / 1e9:,.0f} GB") for name, option, each in kinds]
-    kept = f"in the end {SAMPLE:,} documents' vectors, three stages, float16"
+    kept = f"finally {SAMPLE:,} documents' vectors, three stages, float16"
     rows.insert(
         5, (kept, "`--stages 1 2 3 --store-vectors sample`", "", f"{vector_bytes(shape) * SAMPLE / 1e9:.1f} GB")
     )
     text = measured()["tokens"]["bytes"] / measured()["tokens"]["gpt2"] * GPT2_TOKENS
     rows.append(("the texts, not compressed", "", f"{text / DOCUMENTS:,.0f}", f"{text / 1e9:,.0f} GB"))
-    return _table(("what", "option", "bytes a document", "sample-10BT"), rows)
+    return _table(("what", "option", "bytes per document", "sample-10BT"), rows)
 
 
 def parts_table() -> str:

@@ -1,68 +1,70 @@
-"""Takes the README's pictures again: ``make screenshots``."""
+"""Takes the pictures of README and the tour again: ``make screenshots``, or ``python -m docs.screenshots layers``."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import socket
-import subprocess
+import ast
+import io
 import sys
-import time
-import urllib.request
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from playwright.sync_api import sync_playwright
+from docs.open_app import PICTURES, ROOT, embed_a_text, opened, rest
 
-ROOT = Path(__file__).resolve().parent.parent
-SHOTS = {
-    "overview-light": ("light", "/?head=5&doc=18", ".hs-cards"),
-    "head-map-light": ("light", "/head_map", ".head-map canvas"),
-    "heat-map-light": ("light", "/heat_map?doc=18", ".hs-heat-map canvas"),
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+VIEWS = {
+    "overview": "/",
+    "head_map": "/head_map?stage=1",
+    "heat_map": "/heat_map?stage=1",
+    "head_profile": "/head_profile?stage=1&head=11",
+    "stages": "/stages",
+    "topics": "/topics",
+    "aspects": "/aspects?stage=1",
+    "layers": "/layers",
+    "attention": "/attention",
+    "ablation": "/ablation",
+    "your_document": "/your_document",
+    "retrieval_lab": "/retrieval_lab?stage=1",
 }
-"""The picture's name: the scheme, the view, and what must be there before it is taken. The front page comes first."""
+"""Pages that are best seen at an address of their own; a page that is not here is taken as it opens."""
+WIDTH, HEIGHT = 1400, 1000
+THUMBNAIL = 320
 
 
-def main() -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless=true", f"--server.port={port}"]
-    app = subprocess.Popen([*command, "--server.address=127.0.0.1"], cwd=ROOT, stdout=subprocess.DEVNULL)
-    try:
-        address = f"http://127.0.0.1:{port}"
-        _wait_for(f"{address}/_stcore/health")
-        _take(address)
-    finally:
-        app.terminate()
-        app.wait(20)
+def pages() -> list[str]:
+    """The names of all pages, as ``PAGES`` of app.py lists them."""
+    tree = ast.parse((ROOT / "app.py").read_text(encoding="utf-8"))
+    (value,) = [
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["PAGES"]
+    ]
+    return [name for section in ast.literal_eval(value).values() for name, _, _ in section]
 
 
-def _wait_for(url: str) -> None:
-    for _ in range(300):
-        try:
-            urllib.request.urlopen(url, timeout=2).read()
-            return
-        except OSError:
-            time.sleep(0.2)
-    raise SystemExit("The app did not start.")
-
-
-def _take(address: str) -> None:
-    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--enable-unsafe-swiftshader"])
-        for name, (scheme, view, there) in SHOTS.items():
-            page = browser.new_page(
-                viewport={"width": 1400, "height": 1180},
-                color_scheme="dark" if scheme == "dark" else "light",
-            )
-            page.goto(address + view)
-            page.locator(there).first.wait_for(timeout=60_000)
-            page.wait_for_timeout(4_000)  # charts fade in
-            page.screenshot(path=ROOT / "docs" / f"{name}.png")
+def main(wanted: list[str]) -> None:
+    (PICTURES / "small").mkdir(parents=True, exist_ok=True)
+    with opened(WIDTH, HEIGHT) as go:
+        for name in wanted or pages():
+            page = go(VIEWS.get(name, f"/{name}"))
+            if name == "your_document":
+                embed_a_text(page)
+                page.get_by_role("heading").nth(1).scroll_into_view_if_needed()
+                rest(page)
+            save(page, name)
             page.close()
-        browser.close()
+            print(name)
+
+
+def save(page: Page, name: str) -> None:
+    """``docs/pictures/<name>.webp``, and small for the table in README."""
+    from PIL import Image
+
+    picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    picture.save(PICTURES / f"{name}.webp", quality=82, method=6)
+    picture.thumbnail((THUMBNAIL, THUMBNAIL))
+    picture.save(PICTURES / "small" / f"{name}.webp", quality=82, method=6)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

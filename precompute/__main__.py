@@ -1,5 +1,11 @@
+"""``python -m precompute``: the job's commands, with ``publish --html`` where the app's files are installed, too."""
+
+import importlib.util
 import sys
 
-from precompute.cli import main
+if importlib.util.find_spec("headscope"):
+    from headscope.commands import main
+else:  # an image of the job alone
+    from precompute.cli import main
 
-sys.exit(main())
+sys.exit(main(prog="python -m precompute"))

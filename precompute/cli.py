@@ -6,30 +6,26 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from core.errors import Mistake, listed
-from core.runs import verify
 from core.runs.backend import trouble_at
-from core.runs.checksums import checksums
 from core.runs.run import Run, open_run
 from core.runs.steps import STEPS
 from core.settings import read_settings, unknown_settings
 from core.terminal import printable, printable_json
-from precompute.engines import ENGINES
-from precompute.explain import add_options as explain_options
-from precompute.explain import explanation_of
-from precompute.job.fingerprint import part_digest
 from precompute.job.progress import PROGRESS
 from precompute.job.work import Work, working_on
 from precompute.options import SAMPLE, AddOptions, add_common, add_progress, add_topic_model, nothing_to_do, topic_model
-from precompute.report import report
-from precompute.status import as_text, status
 from precompute.table import STEP_COMMANDS
+
+if TYPE_CHECKING:
+    from precompute.publish.command import HtmlWriter
 
 DONE, FAILED, MISTAKE = 0, 1, 2
 
@@ -44,22 +40,36 @@ class CommandRow:
     options: AddOptions
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; 0 done, 2 the user's mistake in one sentence, 1 anything else."""
+def main(
+    arguments: Sequence[str] | None = None,
+    more: Mapping[str, CommandRow] | None = None,
+    prog: str = "python -m precompute",
+) -> int:
+    """Runs one command; 0 done, 2 the user's mistake in one sentence, 1 anything else.
+
+    ``more`` are commands of the program that calls this one, ``prog``.
+    """
+    commands = COMMANDS | dict(more or {})
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         read_settings()  # all of them, before the parser takes its defaults from some
     except Mistake as mistake:
         _say(mistake.sentences)
         return MISTAKE
     _say(unknown_settings())
-    options = parser().parse_args(arguments)
+    options = parser(commands, prog, given[0] if given else None).parse_args(given)
     # Libraries talk on standard error in the middle of our progress bar; what matters comes back as an exception.
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     os.environ.setdefault("HF_HUB_VERBOSITY", "error")
     os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
     try:
-        done = COMMANDS[options.command].run(options)
-        if trouble := trouble_at(options.cache):  # what was read is what this machine had kept
+        if (getattr(options, "run", None) or "").startswith("hf:"):
+            from precompute.publish.command import fetched
+
+            options.run = fetched(options.run, options.cache)
+        done = commands[options.command].run(options)
+        # What was read is what this machine had kept.
+        if options.cache is not None and (trouble := trouble_at(options.cache)):
             _say([trouble])
         return done
     except Mistake as mistake:
@@ -84,13 +94,18 @@ class _Parser(argparse.ArgumentParser):
         self.exit(MISTAKE, f"headscope: {message.rstrip('.')}. See '{self.prog} --help'.\n")
 
 
-def parser() -> argparse.ArgumentParser:
-    made = _Parser(prog="python -m precompute", description="From a corpus to a run in the cache.")
-    commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, row in COMMANDS.items():
-        is_step = name == "all" or name in STEP_COMMANDS
-        command = commands.add_parser(name, help=row.help, description=row.help if is_step else None)
-        row.options(command)
+def parser(
+    commands: Mapping[str, CommandRow] | None = None, prog: str = "python -m precompute", named: str | None = None
+) -> argparse.ArgumentParser:
+    """Of all commands. One that is ``named`` alone gets its options: it does not wait for the imports of the others."""
+    rows = commands or COMMANDS
+    made = _Parser(prog=prog, description="From a corpus to a run in the cache.")
+    added = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, row in rows.items():
+        is_step = name == "all" or name in STEPS
+        command = added.add_parser(name, help=row.help, description=row.help if is_step else None)
+        if named not in rows or name == named:
+            row.options(command)
     return made
 
 
@@ -147,6 +162,8 @@ def _all_options(command: argparse.ArgumentParser) -> None:
 
 
 def _all(options: argparse.Namespace) -> int:
+    from precompute.engines import ENGINES
+
     if ENGINES[options.engine].shared:
         raise Mistake(f"'all' is not for --engine {options.engine}. Start 'embed' with it, and then 'all' without.")
     with working_on(Run(options.cache, options.run), "all") as work:
@@ -175,7 +192,7 @@ def _is_done(name: str, options: argparse.Namespace, work: Work) -> bool:
 
 def _report_options(command: argparse.ArgumentParser) -> None:
     add_common(command)
-    command.add_argument("--json", action="store_true", help="for machines")
+    command.add_argument("--json", action="store_true", help="as JSON, for scripts")
     command.add_argument(
         "--merge-threshold",
         type=float,
@@ -185,6 +202,8 @@ def _report_options(command: argparse.ArgumentParser) -> None:
 
 
 def _report(options: argparse.Namespace) -> int:
+    from precompute.report import report
+
     text = report(options.cache, options.run, options.json, options.merge_threshold)
     print(printable_json(text) if options.json else printable(text))
     return DONE
@@ -230,7 +249,7 @@ def _bench_options(command: argparse.ArgumentParser) -> None:
         help="in BEIR's layout: corpus.jsonl, queries.jsonl and qrels/test.tsv",
     )
     command.add_argument("--heads", type=Path, metavar="FILE", help="heads that are off, as for export")
-    command.add_argument("--json", action="store_true", help="for machines")
+    command.add_argument("--json", action="store_true", help="as JSON, for scripts")
     add_topic_model(command)
 
 
@@ -245,6 +264,8 @@ def _bench(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
+    from precompute.explain import explanation_of
+
     text = explanation_of(options)
     print(printable_json(text) if options.json else printable(text))
     return DONE
@@ -252,10 +273,12 @@ def _explain(options: argparse.Namespace) -> int:
 
 def _status_options(command: argparse.ArgumentParser) -> None:
     add_common(command, run_optional=True)
-    command.add_argument("--json", action="store_true", help="for machines")
+    command.add_argument("--json", action="store_true", help="as JSON, for scripts")
 
 
 def _status(options: argparse.Namespace) -> int:
+    from precompute.status import as_text, status
+
     records = status(options.cache, options.run)
     text = json.dumps(records, indent=1, ensure_ascii=False) if options.json else as_text(records)
     print(printable_json(text) if options.json else printable(text))
@@ -270,8 +293,12 @@ def _verify_options(command: argparse.ArgumentParser) -> None:
 
 
 def _verify(options: argparse.Namespace) -> int:
+    from core.runs.checksums import checksums
+    from core.runs.verify import verify
+    from precompute.job.fingerprint import part_digest
+
     run = open_run(options.cache, options.run)
-    verdict = verify.verify(run, part_digest)
+    verdict = verify(run, part_digest)
     for problem in verdict.problems:
         print(printable(problem))
     if verdict.problems:
@@ -289,11 +316,45 @@ def _verify(options: argparse.Namespace) -> int:
     return DONE
 
 
+def _publish(options: argparse.Namespace) -> int:
+    return published(options, None)
+
+
+def published(options: argparse.Namespace, write_html: HtmlWriter | None) -> int:
+    """The command ``publish``, with what writes HTML where the app's files are installed."""
+    from precompute.publish.command import publish_from
+
+    for sentence in publish_from(options, write_html):
+        print(printable(sentence))
+    return DONE
+
+
+def _unpack(options: argparse.Namespace) -> int:
+    from precompute.publish.command import arrived, unpack
+
+    run = unpack(options.file, options.cache, options.name, options.most_gb)
+    print("\n".join(arrived(run)))
+    return DONE
+
+
+def _fetch(options: argparse.Namespace) -> int:
+    from precompute.publish.command import arrived, fetch
+
+    run = fetch(options.address, options.cache, options.name, options.most_gb)
+    print("\n".join(arrived(run)))
+    return DONE
+
+
+def _late(module: str, name: str) -> AddOptions:
+    """A function of a module that is imported when it is called."""
+    return lambda command: getattr(import_module(module), name)(command)
+
+
 COMMANDS: dict[str, CommandRow] = {
     "all": CommandRow("every step, in order; what is up to date is skipped", _all, _all_options),
     **{
-        name: CommandRow(step.help, partial(_step, name), partial(_step_options, name))
-        for name, step in STEP_COMMANDS.items()
+        name: CommandRow(facts.help, partial(_step, name), partial(_step_options, name))
+        for name, facts in STEPS.items()
     },
     "report": CommandRow("the study's tables beside this run's, and what the figures say", _report, _report_options),
     "export": CommandRow(
@@ -303,9 +364,24 @@ COMMANDS: dict[str, CommandRow] = {
         "the model, a pruned one and equally small rivals on retrieval tasks in BEIR's layout", _bench, _bench_options
     ),
     "explain": CommandRow(
-        "why two documents or texts are similar: their cosine as a sum over heads", _explain, explain_options
+        "why two documents or texts are similar: their cosine as a sum over heads",
+        _explain,
+        _late("precompute.explain", "add_options"),
     ),
-    "status": CommandRow("what is there", _status, _status_options),
-    "verify": CommandRow("is it whole: every file against schema, counts and checksums", _verify, _verify_options),
+    "publish": CommandRow(
+        "the run for others: one HTML file, an archive, a folder, or a data set of the hub",
+        _publish,
+        _late("precompute.publish.command", "publish_options"),
+    ),
+    "unpack": CommandRow(
+        "an archive that 'publish' has written, into the cache",
+        _unpack,
+        _late("precompute.publish.command", "unpack_options"),
+    ),
+    "fetch": CommandRow(
+        "a run from the Hugging Face Hub, into the cache", _fetch, _late("precompute.publish.command", "fetch_options")
+    ),
+    "status": CommandRow("which runs exist, and the state of each step", _status, _status_options),
+    "verify": CommandRow("check every file against schema, counts and checksums", _verify, _verify_options),
 }
 """All commands; those of steps are rows of core.runs.steps.STEPS and ``COMMAND`` of the step's folder."""

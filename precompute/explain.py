@@ -69,7 +69,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--query", action="store_true", help="the first is a query: the model's query prompt goes before it"
     )
-    command.add_argument("--json", action="store_true", help="for machines")
+    command.add_argument("--json", action="store_true", help="as JSON, for scripts")
     add_topic_model(command)
 
 

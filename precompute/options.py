@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core.analysis.topics import AUTO, LABELS, TOPIC_LISTS
 from core.errors import Mistake, listed
@@ -14,20 +14,21 @@ from core.remote.mirror import cache_at, default_cache
 from core.runs.manifest import Manifest
 from core.settings import setting
 from precompute.job.progress import PROGRESS, Progress
-from precompute.job.topic_vectors import TopicModel
 from precompute.job.work import Work
+
+if TYPE_CHECKING:
+    from precompute.job.topic_vectors import TopicModel
 
 AddOptions = Callable[[argparse.ArgumentParser], None]
 SAMPLE = "sample"
 """Of --store-vectors."""
-DEVICE_HELP = "cuda, mps, cpu (default: HEADSCOPE_DEVICE, or the best there is)"
+DEVICE_HELP = "cuda, mps, cpu (default: HEADSCOPE_DEVICE, or the fastest available)"
 
 
 @dataclass(frozen=True)
 class StepCommand:
     """A step on the command line; ``COMMAND`` of ``precompute/steps/<name>/command.py``, see core.runs.steps.STEPS."""
 
-    help: str
     config: Callable[[argparse.Namespace], Any]
     """From the options to the step's config. ``all`` has only ``options`` of every step: see ``given``."""
     run: Callable[[Any, Progress, Work | None], Any]
@@ -59,11 +60,17 @@ def given(options: argparse.Namespace, **names: str) -> dict[str, Any]:
 
 def topic_model(options: argparse.Namespace) -> TopicModel:
     """How the run's own model is loaded again."""
+    from precompute.job.topic_vectors import TopicModel
+
     return TopicModel(options.model, options.device, options.trust_remote_code)
 
 
 def add_common(command: argparse.ArgumentParser, run_optional: bool = False) -> None:
     command.add_argument("run", metavar="RUN", nargs="?" if run_optional else None, help="a folder of the cache")
+    add_cache(command)
+
+
+def add_cache(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--cache",
         type=_cache,
@@ -87,14 +94,14 @@ def add_progress(command: argparse.ArgumentParser) -> None:
 def add_again(command: argparse.ArgumentParser) -> None:
     """Options that all later steps have; 'all' has them once."""
     if command.get_default("again") is None:
-        command.add_argument(
-            "--again", action="store_true", help="make labels, figures and maps anew, up to date or not"
-        )
+        command.add_argument("--again", action="store_true", help="redo the step even if it is up to date")
 
 
 def add_seed(command: argparse.ArgumentParser) -> None:
     if command.get_default("analysis_seed") is None:
-        command.add_argument("--analysis-seed", type=int, default=0, metavar="N", help="of samples, intervals and maps")
+        command.add_argument(
+            "--analysis-seed", type=int, default=0, metavar="N", help="seed of samples, intervals and maps (default: 0)"
+        )
 
 
 def add_topics(command: argparse.ArgumentParser) -> None:
@@ -104,7 +111,7 @@ def add_topics(command: argparse.ArgumentParser) -> None:
             "--topics",
             default=AUTO,
             help=f"what documents are labelled and compared with: {listed((AUTO, LABELS, *TOPIC_LISTS))}, or a file "
-            f"with a topic a line (default: {AUTO}, the study's 25 if no label is beyond them, else the labels)",
+            f"with one topic per line (default: {AUTO}, the study's 25 if no label is beyond them, else the labels)",
         )
 
 
@@ -130,4 +137,4 @@ def add_topic_model(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("model")
     group.add_argument("--model", help="the run's own model, if it is a folder (default: by its name)")
     group.add_argument("--device", default=setting("HEADSCOPE_DEVICE"), help=DEVICE_HELP)
-    group.add_argument("--trust-remote-code", metavar="MODEL", help="run the code that this model brings with it")
+    group.add_argument("--trust-remote-code", metavar="MODEL", help="run the code that comes with this model")

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections import UserDict
 from importlib import import_module
 
 from core.runs.steps import STEPS
 from precompute.options import StepCommand
 
-STEP_COMMANDS: dict[str, StepCommand] = {
-    name: import_module(f"precompute.steps.{name}.command").COMMAND for name in STEPS
-}
+
+class _StepCommands(UserDict[str, StepCommand]):
+    """A step is imported when somebody asks for it: a command does not wait for what the others need."""
+
+    def __missing__(self, name: str) -> StepCommand:
+        if name not in STEPS:
+            raise KeyError(name)
+        self.data[name] = import_module(f"precompute.steps.{name}.command").COMMAND
+        return self.data[name]
+
+
+STEP_COMMANDS = _StepCommands()

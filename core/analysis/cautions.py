@@ -9,6 +9,7 @@ from statistics import median
 from core.analysis.agreement import Compared
 from core.analysis.examples import LEAST_EXAMPLES
 from core.analysis.topic_match import WITHIN, by_construction
+from core.analysis.wording import plural
 from core.model.stages import HEADS
 from core.runs.tables import Row, Tables
 
@@ -77,9 +78,9 @@ def _few_topics(tables: Tables) -> Iterator[Caution]:
         topics = _topics(rows)
         nearest = joined(trivial)
         yield Caution(
-            f"The run has {topics} topics, so the labelled topic is always among the nearest {nearest}: these shares "
-            "cannot be compared with the study's, which chose among 25. Compare the nearest topic alone.",
-            f"{topics} topics; among the nearest {nearest} 100 % by construction",
+            f"The run has {plural(topics, 'topic')}, so the labelled topic is always among the nearest {nearest}: "
+            "these shares cannot be compared with the study's, which chose among 25. Compare the nearest topic alone.",
+            f"{plural(topics, 'topic')}; among the nearest {nearest} 100 % by construction",
         )
 
 

@@ -12,6 +12,7 @@ from core.analysis.cautions import TOPIC_MATCH, Caution, cautions, joined, named
 from core.analysis.null import ABOVE, BELOW, LEVEL, benjamini_hochberg
 from core.analysis.report import TopicMerges, mean_redundancy, most_redundant
 from core.analysis.similarity import POOLINGS
+from core.analysis.wording import plural
 from core.model.stages import HEADS, RANDOM, STAGES
 from core.runs.labels import CIRCULAR_NOTE
 from core.runs.tables import Row, Tables
@@ -70,7 +71,7 @@ def _specialisation(tables: Tables, stages: Sequence[int]) -> Iterator[Finding]:
             "between heads than between random slices of the same size."
         )
         if rest:
-            sentence += f" At {named_stages(rest)} slices behave like random ones."
+            sentence += f" At {named_stages(rest)} it does not."
     else:
         sentence = (
             f"Heads are not shown to specialise in topics at {named_stages(rest)}: they differ no more than random "
@@ -157,7 +158,7 @@ def _where_to_extract(tables: Tables, stages: Sequence[int]) -> Iterator[Finding
         alike = _not_told_apart({stage: rows[stage] for stage in beyond})
         stage = min(alike)
         sentence = (
-            f"To use heads one by one, extract at stage {stage} ({STAGES[stage].name}): the best single head, head "
+            f"To use single heads, extract at stage {stage} ({STAGES[stage].name}): the best single head, head "
             f"{rows[stage]['best_head']}, finds the labelled topic for {rows[stage]['best']:.0%} of held-out documents."
         )
         if others := [other for other in alike if other != stage]:
@@ -166,7 +167,7 @@ def _where_to_extract(tables: Tables, stages: Sequence[int]) -> Iterator[Finding
             sentence += f" {named.capitalize()} {'is' if len(others) == 1 else 'are'} not shown to differ ({said})."
     else:
         sentence = (
-            "No stage is recommended for using heads one by one: at each, the best head finds the labelled topic no "
+            "No stage is recommended for using single heads: at every stage the best head finds the labelled topic no "
             "more often than the best random slice."
         )
     parts = [
@@ -198,16 +199,18 @@ def _separation(tables: Tables) -> Iterator[Finding]:
     rest = [stage for stage in rows if stage not in (*more, *less)]
     said = []
     if more:
-        said.append(f"At {named_stages(more)} heads are easier to tell apart by their vectors than random slices are.")
+        said.append(f"At {named_stages(more)} heads are easier to tell apart than random slices.")
     if less:
-        said.append(f"At {named_stages(less)} they are harder to tell apart than random slices.")
+        said.append(f"At {named_stages(less)} heads are harder to tell apart than random slices.")
     if rest:
-        said.append(f"At {named_stages(rest)} no difference to random slices is shown.")
+        said.append(f"At {named_stages(rest)} no difference from random slices is shown.")
     untrained = {stage: tables.one("untrained", stage=stage, measure=PROBE, head=0) for stage in rows}
     learned = [stage for stage, row in untrained.items() if row is not None and row["difference_low"] > 0]
     known = [stage for stage, row in untrained.items() if row is not None]
     if known and not learned:
-        said.append("Random weights separate heads at least as well, so none of this shows anything learned.")
+        said.append(
+            "With random weights heads are at least as easy to tell apart, so this does not show anything learned."
+        )
     elif learned:
         said.append(
             f"At {named_stages(learned)} they are easier to tell apart than in the same model with random weights."
@@ -323,10 +326,16 @@ def _roles(tables: Tables, stages: Sequence[int]) -> Iterator[Finding]:
             continue
         by_role: dict[str, list[Row]] = {}
         for row in rows:
-            by_role.setdefault(row["role"] or "no clear role", []).append(row)
+            by_role.setdefault(row["role"] or "", []).append(row)
+        without = len(by_role.pop("", []))
         parts = [
-            f"{role} {_heads(members)}" for role, members in sorted(by_role.items(), key=lambda item: -len(item[1]))
+            f"{_heads(members)} {'is' if len(members) == 1 else 'are'} {role}"
+            for role, members in sorted(by_role.items(), key=lambda item: -len(item[1]))
         ]
+        if without and parts:
+            parts.append(f"{plural(without, 'head has', 'heads have')} no clear role")
+        elif without:
+            parts.append("no head has a clear role")
         first = next((row for row in rows if row["role"] == "selective"), None) or rows[0]
         random = Counter(row["role"] for row in tables.pick("profiles", stage=stage, slicing=RANDOM) if row["role"])
         by_chance = ", ".join(f"{role} {count}" for role, count in random.most_common()) or "none has a role"
@@ -342,25 +351,25 @@ def _redundancy(tables: Tables) -> Iterator[Finding]:
         pairs = most_redundant(tables, stage)
         if not pairs:
             continue
-        named = ", ".join(f"{row['head']} and {row['other']}" for row in pairs)
+        named = "; ".join(f"{row['head']} and {row['other']}" for row in pairs)
         yield Finding(
             "redundancy",
-            f"The most alike heads at stage {stage} are {named}.",
+            f"At stage {stage} the most similar pairs of heads are {named}.",
             ", ".join(f"CKA {row['cka']:.2f}{_range(row)}" for row in pairs)
             + f"; mean of all pairs {mean_redundancy(tables, stage):.2f}, independent heads 0",
         )
         group = tables.one("groups", stage=stage)
         if group is not None:
             verdict = (
-                "are more alike than others" if group["p"] < 0.05 else "are not shown to be more alike than others"
+                "are more similar than others" if group["p"] < 0.05 else "are not shown to be more similar than others"
             )
             untrained = tables.one("untrained", stage=stage, measure="groups", head=0)
             if untrained is not None and group["p"] < 0.05 and untrained["spread_p"] < 0.05:
-                verdict += "; with random weights they are, too, so it need not be learned"
+                verdict += ". With random weights they are, too, so this need not be learned"
             yield Finding(
                 "groups",
-                f"At stage {stage} heads that share a key/value head {verdict}.",
-                f"mean CKA {group['within']:.2f} within {group['pairs_within']} such pairs, {group['between']:.2f} "
+                f"At stage {stage} heads of the same key/value group {verdict}.",
+                f"mean CKA {_two(group['within'])} within {group['pairs_within']} such pairs, {_two(group['between'])} "
                 f"between {group['pairs_between']} others; permutation p = {group['p']:.4f}"
                 + ("" if untrained is None else f", with random weights {untrained['spread_p']:.4f}"),
             )
@@ -371,7 +380,7 @@ def _missing(tables: Tables) -> Iterator[Finding]:
         documents = tables.manifest.corpus["documents"]
         yield Finding(
             "labels",
-            "Topic match, head profiles, roles and the heat map are missing: no document has a topic of the list.",
+            "Topic match, head profiles, roles and the heat map are missing: no document has a topic from the list.",
             f"0 of {documents:,} documents labelled",
         )
 
@@ -380,8 +389,8 @@ def _labelled_by_itself(tables: Tables) -> Iterator[Finding]:
     if tables.labelled and tables.labels.circular:
         yield Finding(
             "circular",
-            f"{CIRCULAR_NOTE} Label the documents by another source to learn how well it finds topics.",
-            f"{tables.labelled:,} of {tables.manifest.corpus['documents']:,} documents are labelled so",
+            f"{CIRCULAR_NOTE} Label the documents from another source to measure how well it finds topics.",
+            f"{tables.labelled:,} of {tables.manifest.corpus['documents']:,} documents have such labels",
         )
 
 
@@ -394,8 +403,9 @@ def _merging(merges: TopicMerges) -> Finding:
     agreed = merges.agreement
     return Finding(
         "topics",
-        f"Merged by their similarity at stage {merges.stage}, FineWeb's 39 topics give groups that agree "
-        f"{'largely' if agreed.index >= 0.6 else 'partly' if agreed.index >= 0.2 else 'little'} with the study's 25.",
+        f"Merged by their similarity at stage {merges.stage}, FineWeb's 39 topics form groups that "
+        f"{'largely' if agreed.index >= 0.6 else 'partly' if agreed.index >= 0.2 else 'hardly'} agree with the "
+        "study's 25.",
         f"adjusted Rand index {agreed.index:.2f} (chance 0, the same 1); {agreed.pairs_both} of the study's "
         f"{agreed.pairs_second} merged pairs are among the {agreed.pairs_first} suggested; merged down to a mean "
         f"cosine of {merges.merges.threshold:.2f}",
@@ -410,6 +420,10 @@ def _by_name(pairs: list[tuple[str, int]]) -> str:
     """``mean of cosines (stage 1), max of cosines (stages 1 and 2)``."""
     names = dict.fromkeys(name for name, _ in pairs)
     return ", ".join(f"{name} ({named_stages([stage for other, stage in pairs if other == name])})" for name in names)
+
+
+def _two(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")
 
 
 def _signed(value: float) -> str:

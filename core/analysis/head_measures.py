@@ -85,7 +85,7 @@ class LabelledSample:
         return tuple(self.space.outputs(rows) for rows in (self.vectors, self.topics, self.mean[None]))
 
     @cached_property
-    def _full(self) -> tuple[np.ndarray, np.ndarray]:
+    def full(self) -> tuple[np.ndarray, np.ndarray]:
         """Documents and topics as full embeddings, which no slicing changes."""
         shift = self.mean if self.centre else np.float32(0)
         docs, topics = self.vectors - shift, self.topics - shift
@@ -107,10 +107,10 @@ class LabelledSample:
 
     def measure(self, order: np.ndarray | None = None, measures: Collection[str] = tuple(MEASURES)) -> Measured:
         """The dimensions cut in this ``order[dim]``; without one, where the heads are."""
-        docs, topics, mean = self._cut(order)
+        docs, topics, mean = self.cut(order)
         centred = docs - mean
         names = topics - mean if self.centre else topics
-        values = similarity(centred if self.centre else docs, names, self._full)
+        values = similarity(centred if self.centre else docs, names, self.full)
         to_own = own(values, self.labels)
         heads, above = to_own[:, 1:], minus_topic_means(to_own, values.mean(axis=0), self.labels)
         found: dict[str, Callable[[], np.ndarray]] = {
@@ -128,7 +128,7 @@ class LabelledSample:
             {name: found[name]() for name in PER_HEAD if name in measures},
         )
 
-    def _cut(self, order: np.ndarray | None) -> list[np.ndarray]:
+    def cut(self, order: np.ndarray | None) -> list[np.ndarray]:
         """Documents, topics and mean: ``[…, head, dim]``, or slices of the dimensions in ``order``."""
         rows = (self.vectors, self.topics, self.mean[None])
         if order is not None and self.space is not None:

@@ -1,4 +1,4 @@
-"""A head's role, by written rules; what decided it is kept with the verdict."""
+"""A head's role, by written rules; the numbers that decided are stored with the verdict."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class RoleEvidence:
 
 RULES: dict[str, Rule[RoleEvidence]] = {
     "selective": Rule(
-        "One topic's documents stand out: AUC at least 0.9 (its interval above 0.8), by their own topics and by that "
-        "topic's name (at least 0.75); a gap of 0.05 or more, and half as large again as the next topic's.",
+        "One topic's documents stand out: AUC at least 0.9 (95 % CI above 0.8) by their own topics and at least 0.75 "
+        "by that topic's name, and a gap of at least 0.05 and 1.5 times the next topic's.",
         lambda e: (
             e.auc >= 0.9
             and e.auc_low >= 0.8
@@ -48,36 +48,38 @@ RULES: dict[str, Rule[RoleEvidence]] = {
         ),
         lambda e: (
             f"{e.topic}: gap {e.gap:.2f} (next topic {_or_unknown(e.next_gap)}), AUC {e.auc:.2f} "
-            f"(above {e.auc_low:.2f}), by the topic's name {e.auc_by_name:.2f}; chance 0.50"
+            f"(95 % CI from {e.auc_low:.2f}), by the topic's name {e.auc_by_name:.2f}; chance 0.50"
         ),
     ),
     "sparse": Rule(
-        "Single documents stand out: the 2 % farthest from the median have at least half of all squared deviation "
-        "(0.14 in a normal distribution), and one is 0.1 or more away.",
+        "Single documents stand out: the 2 % farthest from the median account for at least half of the squared "
+        "deviation (0.14 in a normal distribution), and one is at least 0.1 away.",
         lambda e: e.sparsity >= 0.5 and e.farthest >= 0.1,
-        lambda e: f"2 % of the documents have {e.sparsity:.0%} of the deviation (normal: 14 %), up to {e.farthest:.2f}",
+        lambda e: (
+            f"2 % of the documents account for {e.sparsity:.0%} of the deviation (normal: 14 %), up to {e.farthest:.2f}"
+        ),
     ),
     "uniform": Rule(
-        "Nothing varies: the spread over documents is below 0.02.",
+        "Hardly varies: the standard deviation over documents is below 0.02.",
         lambda e: e.spread < 0.02,
-        lambda e: f"spread {e.spread:.3f} around {e.mean:.2f}",
+        lambda e: f"standard deviation {e.spread:.3f}, mean {e.mean:.2f}",
     ),
     "avoiding": Rule(
-        "Negative for nearly all: at least nine in ten documents, and the mean's interval below 0.",
+        "Negative for nearly all documents: at least nine in ten, with the mean's 95 % CI below 0.",
         lambda e: e.mean_high < 0 and e.positive <= 0.1,
         lambda e: f"mean {e.mean:.2f} ({e.mean_low:.2f} to {e.mean_high:.2f}), {1 - e.positive:.0%} not above 0",
     ),
     "aligned": Rule(
-        "Follows the full embedding's order within topics: rank correlation at least 0.5, its interval above what "
-        "any of as many random slices reaches.",
+        "Ranks a topic's documents as the full embedding does: rank correlation at least 0.5, with its 95 % CI above "
+        "the largest of as many random slices.",
         lambda e: e.alignment >= 0.5 and e.alignment_low > e.alignment_of_random,
         lambda e: (
-            f"rank correlation {e.alignment:.2f} (above {e.alignment_low:.2f}), "
+            f"rank correlation {e.alignment:.2f} (95 % CI from {e.alignment_low:.2f}), "
             f"random slices at most {e.alignment_of_random:.2f}"
         ),
     ),
     "general": Rule(
-        "High for nearly all: 95 in 100 documents above 0.1, whatever their topic.",
+        "High for nearly all documents: 95 % have a similarity above 0.1, whatever their topic.",
         lambda e: e.low_percentile >= 0.1,
         lambda e: f"mean {e.mean:.2f}, 95 % of the documents above {e.low_percentile:.2f}",
     ),

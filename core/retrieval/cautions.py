@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from core.analysis.agreement import Compared
 from core.analysis.cautions import CEILING, Caution, cautions, named_stages, ruled_out
-from core.retrieval.findings import metric_name
+from core.retrieval.metrics import metric_name
 from core.retrieval.tasks import QUERY_SET, TASKS, TOPIC_MATCH
 from core.runs.tables import Row, Tables
 
@@ -58,4 +58,4 @@ def _cautions(task: str, all_rows: Sequence[Row], given: Sequence[Caution]) -> I
 
 _TRIVIAL = "every document is relevant to every query, so any order is right."
 _AT_CHANCE = "the full embedding is not shown to rank better than random order."
-_AT_CEILING = "the full embedding ranks as well as the metric can show, so nothing can be gained."
+_AT_CEILING = "the full embedding is at the top of the scale, so no gain can be shown."

@@ -13,21 +13,17 @@ from core.analysis.null import LEVEL, benjamini_hochberg
 from core.model.shape import ModelShape
 from core.retrieval.aspect_judge import ERASED, OWN, SLICES, SWITCHED, Switched
 from core.retrieval.aspect_switch import FOLLOW, PLACES
+from core.retrieval.metrics import metric_name
 from core.retrieval.rivals import RIVALS
 from core.retrieval.tasks import TASKS
+from core.retrieval.ways import way_name
 from core.runs.tables import Row
 
 _BYTES = 2
 """Of a float16."""
-_SPELLED = {"ndcg": "nDCG", "mrr": "MRR", "success": "recall"}
 DECISIVE = ("random slices", "random dimensions")
 """What a choice of heads must beat to be about heads."""
 VOTING = ("voting", "split")
-
-
-def metric_name(metric: str, places: int) -> str:
-    """In its usual spelling: ``nDCG@10``."""
-    return f"{_SPELLED.get(metric, metric)}@{places}"
 
 
 def pruned_sentence(
@@ -43,29 +39,28 @@ def pruned_sentence(
     name = metric_name(row["metric"], row["k"])
     if row["all"] >= CEILING:
         return (
-            f"All heads together already reach {name} {row['all']:.3f}, the top of the scale. Nothing can be "
-            "said about which heads may go."
+            f"All heads together already reach {name} {row['all']:.3f}, the top of the scale, so no cut is recommended."
         )
     change = (
-        f"{name} {row['all']:.3f} with all, {row['value']:.3f} with these, difference "
-        f"{_signed(row['difference'], '+')} ({_signed(row['difference_low'], '+')} to "
+        f"{name} is {row['all']:.3f} with all heads and {row['value']:.3f} with these, a difference of "
+        f"{_signed(row['difference'], '+')} (95 % CI {_signed(row['difference_low'], '+')} to "
         f"{_signed(row['difference_high'], '+')})"
     )
     if row["claim"] == "worse":
         return (
-            f"No safe cut found: the {row['heads']} of {shape.heads} heads that were enough on one half of the queries "
-            f"do worse on the other half. {change}."
+            f"No safe cut found: {row['heads']} of {shape.heads} heads were enough on the queries they were chosen by, "
+            f"but do worse on held-out queries. There, {change}."
         )
     if row["heads"] == shape.heads:
-        return f"No safe cut found: every one of the {shape.heads} heads is needed."
+        return f"No safe cut found: all {shape.heads} heads are needed."
     verdict = {
-        "better": "do better than all heads on held-out queries",
+        "better": "do better than all heads on held-out queries: ",
         "no difference shown": "do as well as all heads on the queries they were chosen by; on held-out queries no "
-        "difference to all is shown",
+        "difference is shown: ",
     }[row["claim"]]
     saved = 1 - row["heads"] / shape.heads
     sentence = (
-        f"{row['heads']} of {shape.heads} heads {verdict}: {change}. They take {saved:.0%} less space "
+        f"{row['heads']} of {shape.heads} heads {verdict}{change}. They take {saved:.0%} less space "
         f"({row['heads'] * dim * _BYTES:,} instead of {shape.heads * dim * _BYTES:,} bytes per document in float16)."
     )
     return f"{sentence} {about_heads(row, rivals)}".strip()
@@ -86,8 +81,8 @@ def about_heads(row: Row, rivals: Sequence[Row]) -> str:
     if not mine:
         return ""
     if len(beaten) == len(DECISIVE):
-        return f"Choosing heads beats choosing as many numbers at random: {told}."
-    return f"This is not a finding about heads: as many numbers chosen otherwise are not shown to do worse ({told})."
+        return f"Heads beat equally many numbers chosen at random: {told}."
+    return f"Not a finding about heads: equally many numbers chosen without heads are not shown to do worse ({told})."
 
 
 def weights_sentence(rows: Sequence[Row]) -> str:
@@ -96,13 +91,13 @@ def weights_sentence(rows: Sequence[Row]) -> str:
     if learned["strength"] is None:
         return "Learned weights did not beat uniform weights: they stayed uniform."
     gain = (
-        f"{_signed(learned['gained'], '+')} ({_signed(learned['gained_low'], '+')} to "
+        f"{_signed(learned['gained'], '+')} (95 % CI {_signed(learned['gained_low'], '+')} to "
         f"{_signed(learned['gained_high'], '+')})"
     )
     if learned["gained_low"] > 0:
         return f"On held-out queries, learned weights gain {gain} over uniform weights."
     if learned["gained_high"] < 0:
-        return f"On held-out queries, learned weights lose against uniform weights: {gain}. Keep uniform weights."
+        return f"On held-out queries, learned weights do worse than uniform weights: {gain}. Keep uniform weights."
     return f"On held-out queries, learned weights are not shown to beat uniform weights: {gain}."
 
 
@@ -125,13 +120,13 @@ def voting_findings(tables: dict[str, list[Row]], given: Sequence[Caution] = ())
         parts = [f"worse at {_stages(worse)}"] if worse else []
         parts += [f"better at {_stages(better)}"] if better else []
         if not parts:
-            said = "no difference to plain cosine of the full embedding is shown"
+            said = "no difference from the cosine of the full embedding is shown"
         else:
-            said = f"{' and '.join(parts)} than plain cosine of the full embedding"
+            said = f"{' and '.join(parts)} than the cosine of the full embedding"
         found.append(
             Finding(
                 "voting",
-                f"Voting of the heads, task {about.title.lower()}: {said}.",
+                f"Ranking by votes of the heads, task “{about.title.lower()}”: {said}.",
                 "; ".join(
                     f"stage {row['stage']}{_aspects(row)}: {metric_name('success', row['k'])} "
                     f"{_signed(row['difference'], '+')} ({_signed(row['low'], '+')} to {_signed(row['high'], '+')}, "
@@ -181,7 +176,8 @@ def retrieval_lines(tables: dict[str, list[Row]], shape: ModelShape, given: Sequ
                 max((row for row in here if row["way"] != "chance"), key=lambda row: row["value"]),
             )
             found.append(
-                f"  stage {stage}: full {_with_interval(full)}, best way '{best['way']}' {_with_interval(best)}, "
+                f"  stage {stage}: {way_name('full', stage)} {_with_interval(full)}, best way "
+                f"'{way_name(best['way'], stage)}' {_with_interval(best)}, "
                 f"chance {chance['value']:.3f}"
             )
             if ruled_out(given, task, stage):
@@ -190,9 +186,9 @@ def retrieval_lines(tables: dict[str, list[Row]], shape: ModelShape, given: Sequ
             for row in tables["pruned"]:
                 if row["task"] == task and row["stage"] == stage:
                     found.append(
-                        f"    by '{row['way']}' {row['heads']} of {shape.heads} heads: {row['value']:.3f} against "
-                        f"{row['all']:.3f} with all, {row['claim']} ({_signed(row['difference_low'])} to "
-                        f"{_signed(row['difference_high'])})"
+                        f"    by '{way_name(row['way'], stage)}' {row['heads']} of {shape.heads} heads: "
+                        f"{row['value']:.3f} against {row['all']:.3f} with all, {row['claim']} "
+                        f"({_signed(row['difference_low'])} to {_signed(row['difference_high'])})"
                     )
                     if row["claim"] != "worse" and (told := about_heads(row, tables.get("pruning_rivals", ()))):
                         found.append(f"      {told}")
@@ -218,7 +214,7 @@ def switch_sentences(switched: Switched) -> list[str]:
         before, after = found[aspect, OWN], found[aspect, SWITCHED]
         change = _change(after["gained_low"], after["gained_high"])
         sentences.append(
-            f"{position.capitalize()} {aspect}: the share of documents of the same {aspect} among the first {PLACES} "
+            f"{position.capitalize()} {aspect}: the share of documents with the same {aspect} among the first {PLACES} "
             f"{change} from {before['value']:.3f} to {after['value']:.3f} ({_signed(after['gained'], '+')}, 95 % CI "
             f"{_signed(after['gained_low'], '+')} to {_signed(after['gained_high'], '+')})."
         )
@@ -227,7 +223,7 @@ def switch_sentences(switched: Switched) -> list[str]:
         (beyond if wanted else within).append(aspect)
         if ERASED in switched.ways:
             erased.append(f"{aspect} {found[aspect, ERASED]['value']:.3f}")
-    slices = "random slices with weights learned in the same way"
+    slices = "random slices whose weights were learned in the same way"
     last = [f"Heads beat {slices} for {' and '.join(beyond)}."] if beyond else []
     if within:
         last.append(f"For {' and '.join(within)}, heads are not shown to beat {slices}: no finding about heads.")

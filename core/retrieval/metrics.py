@@ -8,13 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 
 METRICS = {
-    "success": "Share of the relevant documents among the first k.",
-    "category": "Share of the relevant documents' topics among the topics of the first k.",
-    "all found": "Whether every relevant document is among the first k.",
-    "weighted": "Two parts success, one part category.",
-    "ndcg": "Relevant documents among the first k, earlier ones counting more; 1 is the best order possible.",
-    "mrr": "One over the place of the first relevant document; 0 where none is among the first k.",
+    "success": "Share of the relevant documents that are among the first k. MRAG calls it success.",
+    "category": "Share of the relevant documents' topics that occur among the first k. MRAG calls it category.",
+    "all found": "Share of the queries whose relevant documents are all among the first k.",
+    "weighted": "Two thirds recall, one third topic recall.",
+    "ndcg": "Relevant documents among the first k; earlier places count more. 1 is the best possible order.",
+    "mrr": "1 divided by the place of the first relevant document; 0 if none is among the first k.",
 }
+SPELLED = {"success": "recall", "category": "topic recall", "weighted": "weighted recall", "ndcg": "nDCG", "mrr": "MRR"}
+"""What people call those that are stored under another name."""
+
+
+def metric_name(metric: str, places: int) -> str:
+    """In its usual spelling: ``nDCG@10``."""
+    return f"{SPELLED.get(metric, metric)}@{places}"
 
 
 @dataclass(frozen=True)

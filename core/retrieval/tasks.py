@@ -32,10 +32,12 @@ class RetrievalTask:
 
 QUERY_SET, SAME_TOPIC, TOPIC_MATCH = "queries", "same topic", "topic match"
 TASKS = {
-    QUERY_SET: RetrievalTask("Query set", "People's questions, and the documents that answer them."),
-    SAME_TOPIC: RetrievalTask("Same topic", "A document is the question; the others of its topic are to be found."),
+    QUERY_SET: RetrievalTask("Query set", "Each query should find the documents that answer it."),
+    SAME_TOPIC: RetrievalTask(
+        "Same topic", "Each document is a query that should find the other documents of its topic."
+    ),
     TOPIC_MATCH: RetrievalTask(
-        "Topic match", "A document is the question; its topic is to be found among the topics' names.", "success", 1
+        "Topic match", "Each document is a query that should find its own topic among the topic names.", "success", 1
     ),
 }
 

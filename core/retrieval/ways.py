@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.errors import Mistake, listed
+from core.model.stages import SHARE
 from core.retrieval.head_index import HeadIndex, largest, nearest_by_head
 
 DEPTH = 32
@@ -52,9 +53,9 @@ class Heads:
 
     def __post_init__(self) -> None:
         if not (self.weights >= 0).all() or not np.isfinite(self.weights).all():
-            raise Mistake("A head's weight is a number from 0 upwards. Correct the weights.")
+            raise Mistake("A head's weight must be at least 0. Correct the weights.")
         if not (self.weights > 0).any():
-            raise Mistake("Every head is switched off, so that nothing can be ranked. Switch at least one on.")
+            raise Mistake("Every head is switched off, so nothing can be ranked. Switch at least one on.")
 
     @property
     def on(self) -> np.ndarray:
@@ -153,15 +154,24 @@ def _mrag(seen: Seen, heads: Heads) -> np.ndarray:
 
 
 WAYS = {
-    "full": Way("Cosine of the full embedding: the heads that are on, side by side.", _full, _sum),
-    "mean": Way("Mean of the heads' cosines.", _mean, _sum),
-    "max": Way("The highest of the heads' cosines.", _alone, _max),
-    "weighted": Way("Mean of the heads' cosines by weight.", _weighted, _sum),
-    "voting": Way(f"MRAG: a head's nearest {DEPTH} get its score times 1, 1/2, 1/4 and so on.", _mrag, _sum),
-    "decay": Way(
-        "Votes of 1, 1/2, 1/4 without the heads' scores.", lambda seen, heads: _halved(seen, heads.weights), _sum
+    "full": Way("Cosine of the heads that are on, side by side in one vector.", _full, _sum),
+    "mean": Way("Mean of the head cosines.", _mean, _sum),
+    "max": Way("Highest of the head cosines.", _alone, _max),
+    "weighted": Way("Mean of the head cosines, weighted.", _weighted, _sum),
+    "voting": Way(
+        f"MRAG: each head's {DEPTH} nearest documents get 1, 1/2, 1/4 … times the head's score.", _mrag, _sum
     ),
-    "distance": Way("Votes of one over the distance.", _by_distance, _sum),
-    "split": Way("MRAG's voting on slices of the model's final vector.", _mrag, _sum, stage=3),
-    "fusion": Way(f"Reciprocal ranks: a head's nearest {DEPTH} get 1/61, 1/62 and so on.", _fused, _sum),
+    "decay": Way(
+        f"Each head's {DEPTH} nearest documents get 1, 1/2, 1/4 …; heads count alike.",
+        lambda seen, heads: _halved(seen, heads.weights),
+        _sum,
+    ),
+    "distance": Way(f"Each head's {DEPTH} nearest documents get 1 divided by their distance.", _by_distance, _sum),
+    "split": Way("MRAG's voting on slices of the model's own embedding.", _mrag, _sum, stage=3),
+    "fusion": Way(f"Reciprocal rank fusion: each head's {DEPTH} nearest documents get 1/61, 1/62 …", _fused, _sum),
 }
+
+
+def way_name(way: str, stage: int) -> str:
+    """At stage 4 the full embedding is the heads' sum, everywhere; the way of that name has them side by side."""
+    return "side by side" if (way, stage) == ("full", SHARE) else way

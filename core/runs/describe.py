@@ -23,6 +23,15 @@ def stored(manifest: Manifest) -> str:
     )
 
 
+def heads_in_groups(manifest: Manifest) -> str:
+    """``12 heads``, or ``9 heads in 3 key/value groups`` where heads share key/value heads."""
+    shape = manifest.shape
+    heads = f"{shape.heads} head{'' if shape.heads == 1 else 's'}"
+    if shape.kv_heads == shape.heads:
+        return heads
+    return f"{heads} in {shape.kv_heads} key/value group{'' if shape.kv_heads == 1 else 's'}"
+
+
 def sampled(manifest: Manifest) -> str:
     """``20,000 of 1,000,000 documents``: how many have vectors."""
     return f"{manifest.with_vectors:,} of {int(manifest.corpus['documents']):,} documents"

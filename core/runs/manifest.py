@@ -17,6 +17,9 @@ from core.runs.files import replacing
 from core.runs.manifest_check import MOST_BYTES, problem
 from core.runs.schema import SCHEMA_VERSION
 
+TEXTS_LEFT_OUT = "left out"
+"""``texts`` of a corpus whose texts were not published."""
+
 
 @dataclass(frozen=True)
 class Step:
@@ -55,6 +58,11 @@ class Manifest:
     @property
     def shape(self) -> ModelShape:
         return ModelShape.of(self.model)
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether documents have their texts: not in a run that was published without them."""
+        return self.corpus.get("texts") != TEXTS_LEFT_OUT
 
     @property
     def stages(self) -> tuple[int, ...]:

@@ -13,6 +13,8 @@ from typing import Literal
 class StepFacts:
     makes: str
     """In a word or two: the run "has no … yet"."""
+    help: str
+    """What the command does, as ``--help`` says it."""
     tables: tuple[str, ...] = ()
     """Its tables of core.runs.schema.ANALYSIS."""
     newer: tuple[str, ...] = ()
@@ -31,11 +33,19 @@ class StepFacts:
 
 
 STEPS: dict[str, StepFacts] = {
-    "embed": StepFacts("vectors", files=("",), needs=()),
-    "search": StepFacts("full-text index", files=("search.sqlite",)),
-    "label": StepFacts("labels", files=("labels/", "aspects/", "documents.parquet"), all_vectors=True),
+    "embed": StepFacts("vectors", help="documents to head vectors at every stage", files=("",), needs=()),
+    "search": StepFacts(
+        "full-text index", help="a full-text index of titles and texts, for the app's search", files=("search.sqlite",)
+    ),
+    "label": StepFacts(
+        "labels",
+        help="a topic for every document: the corpus's own, a language model's, the nearest one, a file's",
+        files=("labels/", "aspects/", "documents.parquet"),
+        all_vectors=True,
+    ),
     "analyse": StepFacts(
         "figures",
+        help="head vectors to similarities, probes, profiles and all tables",
         tables=(
             "topic_match",
             "mismatches",
@@ -57,9 +67,10 @@ STEPS: dict[str, StepFacts] = {
         all_vectors=True,
         from_labels=True,
     ),
-    "project": StepFacts("maps", tables=("maps",), files=("map/",), all_vectors=True),
+    "project": StepFacts("maps", help="head vectors to maps", tables=("maps",), files=("map/",), all_vectors=True),
     "retrieve": StepFacts(
         "measurements of retrieval",
+        help="ranking by heads: ways to rank, pruning and weights, measured",
         tables=(
             "retrieval",
             "importance",
@@ -78,6 +89,7 @@ STEPS: dict[str, StepFacts] = {
     ),
     "layers": StepFacts(
         "figures of its layers",
+        help="every measure at every layer of a sample",
         tables=(
             *("layers", "layer_curves", "layer_profiles", "layer_topics", "layer_documents"),
             *("layer_null", "layer_null_summary"),
@@ -89,12 +101,14 @@ STEPS: dict[str, StepFacts] = {
     ),
     "aspects": StepFacts(
         "figures of aspects",
+        help="what each head carries: topic, genre, length and other columns, against random slices",
         tables=("aspects", "aspect_summary", "aspect_values", "aspect_pairs", "aspect_within", "aspect_documents"),
         from_labels=True,
         in_all="optional",
     ),
     "attention": StepFacts(
         "figures of attention",
+        help="what every head of every layer attends to",
         tables=(
             *("attention", "attention_patterns", "attention_scores", "attention_claims"),
             *("relations", "relation_examples"),
@@ -104,6 +118,7 @@ STEPS: dict[str, StepFacts] = {
     ),
     "ablate": StepFacts(
         "ablation",
+        help="what happens without each head: switch heads off inside the model, one by one",
         tables=("ablation", "ablation_noise", "ablation_moved", "ablation_pruning"),
         newer=("ablation_pruning",),
         from_labels=True,
@@ -111,6 +126,7 @@ STEPS: dict[str, StepFacts] = {
     ),
     "slim": StepFacts(
         "sample of vectors",
+        help="keep the vectors of a sample only, once there are figures and maps",
         files=("heads/",),
         needs=("embed", "analyse", "project"),
         all_vectors=True,

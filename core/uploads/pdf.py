@@ -1,4 +1,4 @@
-"""The text layer of a PDF."""
+"""The text layer of a PDF, its lines joined to paragraphs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from core.errors import Mistake
+from core.uploads.paragraphs import joined_paragraphs
 from core.uploads.uploaded import Uploaded
 
 MAX_PAGES = 500
@@ -57,7 +58,7 @@ def read_pdf(name: str, data: bytes) -> list[Uploaded]:
         notes.append(f"Only the first {read:,} of {len(pages):,} pages were read.")
     if unread:
         notes.append(f"{len(unread):,} damaged page{'s were' if len(unread) > 1 else ' was'} left out.")
-    return [Uploaded(name, "\n\n".join(texts), tuple(notes))]
+    return [Uploaded(name, joined_paragraphs(texts), tuple(notes))]
 
 
 def _open(name: str, data: bytes) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -46,6 +46,17 @@ class Card:
 def cards(items: Sequence[Card]) -> None:
     """Documents one under another; a click, or Enter, opens a document's text."""
     st.html(_STYLE + f'<div class="hs-cards">{"".join(_card(item) for item in items)}</div>')
+
+
+def cards_with_buttons(
+    items: Sequence[Card], label: str, keys: Sequence[str], on_click: Callable[[int], None], help: str | None = None
+) -> None:
+    """The same with a button beside each; ``on_click`` gets the card's place in the list."""
+    st.html(_STYLE)
+    for place, (item, key) in enumerate(zip(items, keys, strict=True)):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False):
+            st.html(_card(item), width="stretch")
+            st.button(label, key=key, type="tertiary", on_click=on_click, args=(place,), help=help)
 
 
 def open_card(item: Card) -> None:

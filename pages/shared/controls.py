@@ -8,7 +8,7 @@ import streamlit as st
 from core.model.presets import PRESETS
 from core.model.stages import STAGES, STUDY
 from core.runs.backend import fetched_by, trouble_at
-from core.runs.describe import left_out, stage_names
+from core.runs.describe import heads_in_groups, left_out, stage_names
 from core.runs.manifest import Manifest
 from core.runs.replace import is_being_renewed
 from core.search.index import SearchHits
@@ -31,7 +31,7 @@ def choose_run() -> RunState | None:
     if trouble := trouble_at(cache_folder()):
         when = f"by {moment}" if (moment := fetched_by(cache_folder())) else "before"
         st.sidebar.warning(
-            f"You see what this server had fetched {when}. {plain(trouble)}", icon=":material/cloud_off:"
+            f"This page shows what the server had fetched {when}. {plain(trouble)}", icon=":material/cloud_off:"
         )
     names = list(states)
     first = next((name for name in (setting("HEADSCOPE_RUN"), "demo") if name in states), names[0])
@@ -47,28 +47,30 @@ def choose_run() -> RunState | None:
     if state.manifest is not None:
         model = state.manifest.model
         st.sidebar.caption(
-            f"{plain(model['name'])}  \nlayer {model['layer']} of {model['layers']} · {model['heads']} heads on "
-            f"{model['kv_heads']}"
+            f"{plain(model['name'])}  \nlayer {model['layer']} of {model['layers']} · {heads_in_groups(state.manifest)}"
         )
         preset = PRESETS.get(model["name"])
         if preset:
             st.sidebar.caption(f"Licence of the model: {plain(preset.licence)}")
         if state.finished and is_being_renewed(state.run):
-            st.sidebar.caption("A new version of this run is being built. Until it is finished you see this one.")
+            st.sidebar.caption("A new version of this run is being built. You see the old one until it is finished.")
     with st.sidebar:
         copy_link()
     return state
 
 
-def choose_stage(manifest: Manifest, among: tuple[int, ...] | None = None) -> int:
-    """One of the stages that the run keeps, or of those ``among`` them; those that it leaves out are named."""
+def choose_stage(manifest: Manifest, among: tuple[int, ...] | None = None, first: int | None = None) -> int:
+    """One of the stages that the run keeps, or of those ``among`` them; those that it leaves out are named.
+
+    It begins with the ``first`` one, if the run keeps it.
+    """
     stages, missing = among or manifest.stages, left_out(manifest)
     stage = linked(
         st.segmented_control,
         "Stage",
         "stage",
         stages,
-        stages[0],
+        first if first in stages else stages[0],
         format_func=lambda number: f"{number} {STAGES[number].name}",
         required=True,
         help="Where in the model the heads are read.  \n"
@@ -81,15 +83,23 @@ def choose_stage(manifest: Manifest, among: tuple[int, ...] | None = None) -> in
     st.caption(f"{STAGES[stage].sentence} {STAGES[stage].caveat}")
     if missing:
         st.caption(
-            f":material/layers_clear: This run does not keep {stage_names(missing)}; the Overview says how to get "
+            f":material/layers_clear: This run does not store {stage_names(missing)}; the Overview says how to get "
             f"{'them' if len(missing) > 1 else 'it'}."
         )
     return stage
 
 
-def choose_head(heads: int, as_buttons: bool = False) -> int:
-    """From a list; of some heads each is a button."""
+def choose_head(heads: int, as_buttons: bool = False, opens_on: int | None = None) -> int:
+    """From a list; of some heads each is a button. ``opens_on`` is the head of an address that names none.
+
+    What is opened on depends on the run, so the address then always names the head: other pages open on head 1.
+    """
     numbers, help = list(range(1, heads + 1)), "Heads are counted from 1."
+    if opens_on is not None:
+        choice_from_url("head", numbers, opens_on)
+        head = int(st.selectbox("Head", numbers, key="head", help=help))
+        choice_to_url("head", head, 0)
+        return head
     if as_buttons and heads <= _MOST_BUTTONS:
         return linked(st.pills, "Head", "head", numbers, 1, required=True, help=help)
     return linked(st.selectbox, "Head", "head", numbers, 1, help=help)
@@ -165,6 +175,6 @@ def say_what_was_searched(state: RunState, found: SearchHits) -> None:
     if found.searched is not None:
         st.caption(
             f":material/search: Only the first {found.searched:,} of {state.manifest.corpus['documents']:,} documents "
-            "were looked through, as this run has no index for search. It is built by "
+            "were searched, because this run has no search index. Build it with "
             f"`python -m precompute search {state.run.name}`."
         )

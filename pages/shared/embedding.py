@@ -6,7 +6,8 @@ A document and what came of it are kept by the session that brought it, and by n
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
@@ -19,6 +20,7 @@ from core.model.attention import Attended, Matrix
 from core.model.chunks import Chunk, Reach, chunks, reach
 from core.model.head_words import HeadWords, head_words
 from core.model.ledger import Explanation, explain
+from core.model.one_head_off import OneHeadOff, one_head_off
 from core.model.stages import SHARE, split_heads
 from core.runs.manifest import Manifest
 from core.settings import setting
@@ -39,7 +41,7 @@ MOST_CHUNKS = 64
 MOST_TOKENS = 128
 """Of a matrix of attention: more could not be told apart, and every session keeps its own."""
 _MOST_MODELS = 2
-_MOST_KEPT = 24
+_MOST_KEPT = 64
 """Results of a session that are kept; the oldest go."""
 _AT_ONCE = 0.8
 """Seconds that a page waits before it says that it waits: most documents are there by then."""
@@ -120,6 +122,21 @@ def reading(state: RunState, text: str, begun: EmbeddedText | None = None) -> Em
 
     Its beginning, as far as the model reads in one piece; given that, as ``begun``, all its chunks as well.
     """
+    kind, work = _reading(state, text, begun)
+    return _result(kind, state, text, work)
+
+
+def begin_reading(state: RunState, texts: Sequence[str]) -> None:
+    """Texts that will be looked at go to the model one after another, so that they are there by then."""
+    for text in texts:
+        kind, work = _reading(state, text)
+        with suppress(Mistake):  # the queue is full: each is asked for again when it is looked at
+            _ticket(kind, state, text, work)
+
+
+def _reading(
+    state: RunState, text: str, begun: EmbeddedText | None = None
+) -> tuple[str, Callable[[Ticket[EmbeddedText]], EmbeddedText]]:
     manifest = state.manifest
     assert manifest is not None
     session = session_id()
@@ -144,7 +161,7 @@ def reading(state: RunState, text: str, begun: EmbeddedText | None = None) -> Em
             )
         return found
 
-    return _result("beginning" if begun is None else "chunks", state, text, work)
+    return "beginning" if begun is None else "chunks", work
 
 
 def embedded_query(state: RunState, text: str) -> dict[int, np.ndarray] | None:
@@ -220,6 +237,19 @@ def head_in_both(state: RunState, first: WhyText, second: WhyText, layer: int, h
     return _result(kind, state, _joined(first, second), work)
 
 
+def without_head(state: RunState, text: WhyText, layer: int, head: int) -> OneHeadOff | None:
+    """A text's embedding with one head switched off in the model, and how far it moved; None while it is not there."""
+    manifest = state.manifest
+    assert manifest is not None
+
+    def work(ticket: Ticket[OneHeadOff]) -> OneHeadOff:
+        model = model_pool().model(manifest, ticket)
+        ticket.check(f"Switching off layer {layer} head {head} …")
+        return one_head_off(model, text.text, layer, head, query=text.query, check=ticket.check)
+
+    return _result(f"without layer {layer} head {head} {text.query}", state, text.text, work)
+
+
 def _joined(first: WhyText, second: WhyText) -> str:
     return f"{len(first.text)} {first.text}{second.text}"
 
@@ -261,27 +291,38 @@ def _key(kind: str, state: RunState, text: str) -> str:
     return f"{kind} {state.run.name} {state.version} {digest}"
 
 
-def _result(kind: str, state: RunState, text: str, work: Callable[[Ticket[Result]], Result]) -> Result | None:
+def _ticket(kind: str, state: RunState, text: str, work: Callable[[Ticket[Result]], Result]) -> Ticket[Result]:
+    """The session's own for this job: one that it has, or a new one at the end of the queue."""
     kept: dict[str, Ticket[Any]] = st.session_state.setdefault(_KEPT, {})
     key = _key(kind, state, text)
     ticket: Ticket[Result] | None = kept.get(key)
     if ticket is None or ticket.abandoned:
-        try:
-            ticket = model_pool().queue.submit(work, SECONDS)
-        except Mistake as mistake:
-            note_problem(mistake, "queue")
-            st.warning(plain(mistake), icon=":material/hourglass_disabled:")
-            return None
-        kept[key] = ticket
+        ticket = kept[key] = model_pool().queue.submit(work, SECONDS)
         _pending().add(ticket)
         for old in list(kept)[:-_MOST_KEPT]:
             kept.pop(old).cancel()
+    return ticket
+
+
+def _result(kind: str, state: RunState, text: str, work: Callable[[Ticket[Result]], Result]) -> Result | None:
+    try:
+        ticket = _ticket(kind, state, text, work)
+    except Mistake as mistake:
+        note_problem(mistake, "queue")
+        st.warning(plain(mistake), icon=":material/hourglass_disabled:")
+        return None
     if not ticket.wait(_AT_ONCE):
         _watch(ticket)
         return None
     if ticket.problem:
         show_problem(ticket.problem, "embedding")
-        st.button("Try again", icon=":material/refresh:", key=f"again {kind}", on_click=_forget, args=(key,))
+        st.button(
+            "Try again",
+            icon=":material/refresh:",
+            key=f"again {kind}",
+            on_click=_forget,
+            args=(_key(kind, state, text),),
+        )
         return None
     return ticket.result
 

@@ -41,20 +41,20 @@ TITLES = {
     "untrained": "Not compared with random weights",
     "specialisation": "Do heads specialise?",
     "heads": "Heads that stand out",
-    "runs": "The same head elsewhere",
+    "runs": "The same head in other runs",
     "stage": "Where to extract",
     "separation": "Are heads distinguishable?",
     "selectivity": "Do heads follow topics?",
     "pooling": "Pooling heads",
     "aspects": "What heads carry",
-    "voting": "Voting against the full embedding",
+    "voting": "Voting compared with the full embedding",
     "roles": "Roles of heads",
     "redundancy": "Most redundant heads",
-    "groups": "Heads that share a key/value head",
+    "groups": "Key/value groups",
     "topics": "Topics",
     "circular": "Circular labels",
     "labels": "What is missing",
-    "ablation": "Without a head",
+    "ablation": "Switching heads off",
 }
 
 _STYLE = """
@@ -119,8 +119,8 @@ def _numbers(finding: Finding, folded: bool) -> str:
     return f'<span class="hs-numbers">{safe(finding.evidence)}</span>'
 
 
-FIRST = ("caution", "older", "labels", "circular", "specialisation", "heads", "runs", "stage")
-"""What stands at the top of the Overview."""
+FIRST = ("caution", "older", "labels", "circular")
+"""What stands before any finding: what cannot be concluded."""
 
 
 MOST_RUNS = 8
@@ -141,15 +141,11 @@ def _elsewhere(state: RunState) -> list[Finding]:
     return [] if found is None else [found]
 
 
-def first_findings(state: RunState) -> None:
-    """The largest findings, each with a link to the page that shows it in full."""
-    found = [*_findings(state.run, state.analysis_version, tables(state)), *_elsewhere(state)]
+def caution_findings(state: RunState) -> None:
+    """What the run's figures cannot show; nothing where there is no such thing."""
+    found = _findings(state.run, state.analysis_version, tables(state))
     for about in FIRST:
-        chosen = [finding for finding in found if finding.about == about]
-        sentences(chosen, TITLES[about])
-        if chosen and about in PAGES:
-            page, label = PAGES[about]
-            st.page_link(page, label=f"See it on {label}", icon=":material/arrow_forward:")
+        sentences([finding for finding in found if finding.about == about], TITLES[about])
 
 
 def collected(state: RunState) -> list[Finding]:
@@ -164,8 +160,8 @@ def collected(state: RunState) -> list[Finding]:
 
 
 def all_findings(state: RunState) -> None:
-    """What else this run's figures say, by subject, each with a link to the page that shows it."""
-    found = collected(state)
+    """All that this run's figures say, by subject, each with its figures and a link to the page that shows it."""
+    found = [*collected(state), *_elsewhere(state)]
     for about, title in TITLES.items():
         chosen = [finding for finding in found if finding.about == about]
         if not chosen or about in FIRST:

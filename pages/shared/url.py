@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import streamlit as st
+from streamlit.elements.lib.mutable_tab_container import TabContainer
 
 Choice = TypeVar("Choice", int, str)
 _KEPT, _PAGE, _TURNED = "the address kept from page to page", "the page that is shown", "the page was turned"
@@ -34,6 +35,14 @@ def linked_toggle(label: str, name: str, help: str) -> bool:
     return bool(linked(lambda label, _, **looks: int(st.toggle(label, **looks)), label, name, (0, 1), 0, help=help))
 
 
+def linked_tabs(name: str, labels: Sequence[str]) -> Sequence[TabContainer]:
+    """Tabs, the open one of which is in the address as ``name``; draw what is in a tab only where it is ``open``."""
+    choice_from_url(name, labels, labels[0])
+    tabs = st.tabs(labels, key=name, on_change="rerun")
+    choice_to_url(name, str(st.session_state[name]), labels[0])
+    return tabs
+
+
 def linked_clicks(choices: Mapping[str, tuple[Sequence[int], int]]) -> dict[str, int]:
     """Choices without widgets, as ``name: (options, default)``: what clicks have set, or the address."""
     for name, (options, default) in choices.items():
@@ -56,7 +65,7 @@ def choice_from_url(name: str, options: Sequence[Choice], default: Choice) -> No
         return
     found = next((option for option in options if str(option) == given), None)
     if found is None and given is not None and not ours:
-        st.toast(f"The link names a {name} that does not exist; the default is shown.", icon=":material/link_off:")
+        st.toast(f"The link names {a(name)} that does not exist; the default is shown.", icon=":material/link_off:")
     st.session_state[name] = default if found is None else found
 
 
@@ -67,6 +76,11 @@ def words_from_url(name: str, most: int = MOST_LETTERS) -> None:
         return
     printable = "".join(letter if letter.isprintable() else " " for letter in (given or "")[: 4 * most])
     st.session_state[name] = " ".join(printable.split())[:most]
+
+
+def a(name: str) -> str:
+    """A noun with its indefinite article."""
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
 def choice_to_url(name: str, value: Choice, default: Choice) -> None:

@@ -50,13 +50,13 @@ def terms_of(rows: Sequence[Row]) -> tuple[tuple[Term, ...], np.ndarray]:
 def whose_section(state: RunState) -> None:
     """The sentence and the bar; a run that does not have them says what to do."""
     assert state.manifest is not None
-    st.subheader(TITLE, help=why("share", "interval"), anchor=False)
+    st.subheader(TITLE, help=why("share", "interval"), anchor="shares")
     if not state.manifest.is_done("layers") or not state.run.has(state.run.analysis_path("parts")):
         st.caption(f"Not measured yet. Run `{command('layers', state.run.name)}`.")
         return
     rows = term_rows(state, "parts")
     if not rows:
-        st.caption("This model's embedding is not known to be a sum over its heads, so that it cannot be divided.")
+        st.caption("This model's embedding cannot be written as a sum over its heads, so shares are not available.")
         return
     st.markdown(plain(whose_sentence(rows)))
     documents = rows[0]["documents"]
@@ -64,9 +64,9 @@ def whose_section(state: RunState) -> None:
         whose_figure(rows, theme()),
         "whose",
         lambda: pa.Table.from_pylist(rows),
-        f"Mean over {documents:,} documents. Parts are signed: what points away from the embedding counts as less than "
-        "0. A head's share is direct: what later layers make of its output is theirs.",
-        alt="A bar of the parts of the embedding's length; together 100 %.",
+        f"Mean over {documents:,} documents. Shares are signed: what points away from the embedding is negative. "
+        "A head's share is direct: what later layers compute from its output counts as theirs.",
+        alt=f"Stacked bar of the shares of the embedding's length, 100 % in total. {whose_sentence(rows)}",
     )
 
 
@@ -80,7 +80,7 @@ def whose_sentence(rows: Sequence[Row]) -> str:
     said = [f"{name} {_percent(sums[kind]['mean'])}" for kind, name in others if kind in sums]
     return (
         f"Heads make up {_percent(sums['heads']['mean'])} of the embedding's length, those of layer {most['layer']} "
-        f"alone {_percent(most['mean'])}; {', '.join(said)}. The largest single part is layer {head['layer']} head "
+        f"alone {_percent(most['mean'])}; {', '.join(said)}. The largest single share is layer {head['layer']} head "
         f"{head['head']}'s: {_percent(head['mean'])} (95 % CI {_percent(head['low'])} to {_percent(head['high'])}; "
         f"standard deviation over documents {_percent(head['spread'])})."
     )

@@ -9,7 +9,7 @@ from precompute.engines.task import EmbedTask, Engine, Resources
 __all__ = ["ENGINES", "EmbedTask", "Engine", "Resources", "engine_at"]
 
 ENGINES: dict[str, Engine] = {
-    "local": Engine("this machine, one process a GPU", local.run),
+    "local": Engine("this machine, one process per GPU", local.run),
     "ranks": Engine(
         "many processes, each started with its rank by torchrun, srun or sbatch --array", ranks.run, ranks.enter, True
     ),

@@ -25,6 +25,7 @@ _LEARNED = ("tokens", "truncated")
 
 def texts(run: Run) -> Iterator[str]:
     """The documents' texts in order, never all of them in memory."""
+    require_texts(run)
     try:
         # With a buffer size pages are read as they are needed, not whole column chunks.
         with pq.ParquetFile(run.inside(run.documents_path), buffer_size=2**20, page_checksum_verification=True) as file:
@@ -32,6 +33,15 @@ def texts(run: Run) -> Iterator[str]:
                 yield from batch["text"].to_pylist()
     except (OSError, pa.ArrowException) as error:
         raise Mistake(f"documents.parquet is damaged. Rebuild it with '{run.rebuild}'.") from error
+
+
+def require_texts(run: Run) -> None:
+    """Refuses a run that was published without its texts."""
+    if not run.manifest().has_texts:
+        raise Mistake(
+            f"The run '{run.name}' was published without its texts, and this step needs them. Ask for a copy that "
+            "has them."
+        )
 
 
 def has_labels(run: Run, labels: pa.Table, source: str) -> bool:

@@ -101,7 +101,7 @@ def test_arrows_over_example_sentences_and_a_relation_s_ranking(page: Page, addr
     eventually(page, loaded)
     choose(page, "Relation", "induction")
     expect(page).to_have_url(re.compile(r"relation=induction"))
-    expect(page.get_by_text("This model sees both ways.")).to_be_visible()
+    expect(page.get_by_text("This model attends in both directions")).to_be_visible()
     settle(page)
     page.set_viewport_size({"width": 420, "height": 900})
     settle(page)

@@ -29,11 +29,12 @@ def address(served: Callable[[Path], str], tmp_path_factory: pytest.TempPathFact
 
 
 def serve_mapped(served: Callable[[Path], str], temporary: pytest.TempPathFactory) -> str:
-    """The address of the Head map of two planted runs, one of them with hostile titles."""
+    """The address of the Head map of planted runs: one with hostile titles, one whose heads lie on each other."""
 
     def make(cache: Path) -> None:
         write_mapped(cache)
         write_mapped(cache, "nasty", nasty=True)
+        write_mapped(cache, "stacked", stacked=True)
 
     return f"{served(made_once(temporary, 'mapped-cache', make))}/head_map"
 
@@ -176,7 +177,7 @@ def test_a_stage_that_was_seen_is_not_sent_again(page: Page, address: str) -> No
 
 def test_one_map_a_head_shares_the_selection(page: Page, address: str) -> None:
     open_map(page, f"{address}?area={LEFT_HALF}")
-    page.get_by_role("button", name="One a head").click()
+    page.get_by_role("button", name="One map per head").click()
     expect(page.locator("canvas.flat[data-drawn]")).to_be_visible(timeout=SLOW)
     shown(page, "lit", str(2 * DOCS))
     page.get_by_role("button", name="One map").click()

@@ -262,7 +262,7 @@ def test_ten_thousand_columns(page: Page, serve: Callable[..., str], tmp_path: P
 
     page.on("websocket", lambda socket: socket.on("framereceived", count))
     canvas = opened(page, serve(tmp_path, str(tmp_path / "big.py")))
-    expect(page.locator(".hs-heat-map .note")).to_contain_text("which shows their mean")
+    expect(page.locator(".hs-heat-map .note")).to_contain_text("Each pixel shows the mean of about")
     assert received[0] > 33 * 10_000 * 2
     box = still(canvas)
     base, high = (box["width"] - GAP) / 10_000, (box["height"] - FULL_GAP) / 33

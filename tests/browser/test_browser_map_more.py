@@ -66,6 +66,12 @@ def scrolled(page: Page) -> float:
     return float(page.locator("[data-testid=stMain]").evaluate("element => element.scrollTop"))
 
 
+def zoom_by_wheel(page: Page, by: float) -> None:
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, by)
+    page.keyboard.up("Control")
+
+
 def whole_again(page: Page, before: np.ndarray) -> None:
     page.get_by_role("button", name="Reset view").click()
     moves_to(page, before)
@@ -167,7 +173,10 @@ def test_keys_go_from_point_to_point_and_choose(page: Page, address: str) -> Non
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Document 19")).to_be_visible(timeout=SLOW)
     shown(page, "lit", "4")
-    page.keyboard.press("ArrowDown")  # the chosen document is lit in all its heads; straight below is head 3
+    box.focus()  # it went to the panel; test_browser_beside.py has the way back
+    page.keyboard.press("ArrowDown")  # the first key shows the cursor on the chosen document
+    expect(title).to_have_text("19 · Document 18.")
+    page.keyboard.press("ArrowDown")  # which is lit in all its heads: straight below head 1 is head 3
     expect(page.locator(".tip-meta")).to_contain_text("head 3")
     page.keyboard.press("Escape")
     shown(page, "lit", "0")
@@ -215,7 +224,7 @@ def test_rings_mark_the_chosen_document_and_go_with_the_map(page: Page, address:
     eventually(page, around_the_document)
     before = place(page)
     page.mouse.move(*middle(page))
-    page.mouse.wheel(0, -60)
+    zoom_by_wheel(page, -60)
     page.wait_for_function("document.location.search.includes('camera=')")
     settle(page)
 
@@ -277,7 +286,7 @@ def test_camera_and_layout_are_in_the_link(page: Page, elsewhere: Page, address:
     steps = page.evaluate("history.length")
     (x, y), before = middle(page), place(page)
     page.mouse.move(x, y)
-    page.mouse.wheel(0, -80)
+    zoom_by_wheel(page, -80)
     page.wait_for_function("document.location.search.includes('camera=')")
     page.mouse.down()
     page.mouse.move(x + 90, y + 30, steps=6)
@@ -300,7 +309,7 @@ def test_camera_and_layout_are_in_the_link(page: Page, elsewhere: Page, address:
     page.get_by_text("2 projected", exact=True).click()
     page.wait_for_url(f"**/head_map?camera={camera}&stage=2")
     settle(page)
-    page.get_by_role("button", name="One a head").click()
+    page.get_by_role("button", name="One map per head").click()
     page.wait_for_url(f"**/head_map?camera={camera}&stage=2&layout=heads")
     open_map(elsewhere, page.url)
     expect(elsewhere.locator("canvas.flat[data-drawn]")).to_be_visible(timeout=SLOW)

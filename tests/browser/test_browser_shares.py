@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support.browser import settle
+from tests.support.browser import fits, settle
 from tests.support.servers import SLOW
 
 
@@ -22,19 +22,16 @@ def address(serve: Callable[..., str], share_cache: Path) -> str:
 def test_the_rest_can_be_left_out_and_that_is_in_the_link(page: Page, address: str, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 1000})
     page.goto(f"{address}/retrieval_lab?run=four&stage=4")
-    expect(page.get_by_role("heading", name="The model's own embedding, heads turned up and down")).to_be_visible(
-        timeout=SLOW
-    )
     expect(page.get_by_text("rest + Σ weight × share")).to_be_visible(timeout=SLOW)
-    expect(page.get_by_role("columnheader", name="the model's own")).to_be_visible(timeout=SLOW)
+    expect(page.locator(".hs-strip")).to_contain_text("stage 4, full", timeout=SLOW)
+    settle(page)
     page.get_by_text("Keep the rest").click()
     expect(page.get_by_text(re.compile("^Σ weight × share"))).to_be_visible(timeout=SLOW)
-    expect(page.get_by_role("columnheader", name="all weights 1")).to_be_visible(timeout=SLOW)
     expect(page).to_have_url(re.compile("rest=0"), timeout=SLOW)
     settle(page)
     page.reload()
     expect(page.get_by_text(re.compile("^Σ weight × share"))).to_be_visible(timeout=SLOW)
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    fits(page, width)
 
 
 def test_the_overview_shows_four_stages(page: Page, address: str) -> None:

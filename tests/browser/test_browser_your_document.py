@@ -50,7 +50,15 @@ def through(page: Page) -> None:
     assert not page.get_by_test_id("stException").count()
 
 
+def open_form(page: Page) -> None:
+    """It folds to one line when there is an answer."""
+    if not page.get_by_role("textbox").first.is_visible():
+        page.get_by_text("Change the text or add documents").click()
+        expect(page.get_by_role("textbox").first).to_be_visible()
+
+
 def paste(page: Page, text: str) -> None:
+    open_form(page)
     box = page.get_by_role("textbox").first
     box.fill(text)
     box.press("Control+Enter")
@@ -127,6 +135,8 @@ def _opens_offline(page: Page, report: Path) -> None:
     shown.set_content(report.read_text(encoding="utf-8"))
     expect(shown.get_by_role("heading", name="Topic profile, percentiles among the corpus")).to_be_visible()
     expect(shown.locator("td").nth(100)).to_be_attached()
+    for name in ("One small map per stage", "Activation of each head"):  # as on the page
+        expect(shown.get_by_role("img", name=name)).to_be_visible()
     assert asked == []
     context.close()
 
@@ -191,16 +201,17 @@ def test_every_type_is_uploaded_shown_edited_and_embedded(opened: Callable[..., 
         tmp_path,
         *((name, make(f"{SENTENCE} ({number} of six)")) for number, (name, make) in enumerate(GOOD.items())),
     )
-    expect(page.get_by_role("combobox", name="Look at")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_role("combobox", name="Text to change")).to_be_visible(timeout=SLOW)
     for number, name in enumerate(GOOD):
-        choose(page, "Look at", name)
+        choose(page, "Text to change", name)
         text = page.get_by_role("textbox", name="What was read")
         expect(text).to_have_value(re.compile(rf"{SENTENCE} \({number} of six\)"), timeout=SLOW)
         assert "window.ran" not in text.input_value()
         settle(page)
     text.fill(f"{SENTENCE}, and the ferry stopped.")
-    page.get_by_role("button", name="Embed").click()
+    page.get_by_role("button", name="Embed all 6").click()
     through(page)
+    expect(page.get_by_role("tab")).to_have_count(6)
     expect(words(page)).to_contain_text("and the ferry stopped.")
     assert page.evaluate("window.ran") is None
 
@@ -214,6 +225,46 @@ def test_every_type_is_uploaded_shown_edited_and_embedded(opened: Callable[..., 
     page.get_by_role("link", name="Your document").click()
     expect(page.get_by_role("textbox").first).to_have_value(re.compile("and the ferry stopped"), timeout=SLOW)
     through(page)
+
+
+def test_the_answer_begins_at_the_top_and_a_new_upload_does_not_hide_it(
+    opened: Callable[..., Page], tmp_path: Path
+) -> None:
+    page = opened()
+    paste(page, f"{SENTENCE}, and nothing else was said.")
+    heading = page.get_by_role("heading", name="What it is about")
+    expect(heading).to_be_in_viewport(ratio=1, timeout=2 * SLOW)
+    expect(page.get_by_text("The full embedding puts it with")).to_be_in_viewport()
+    expect(page.get_by_role("button", name="Embed")).not_to_be_visible()
+    expect(page.get_by_role("tooltip")).to_have_count(0)
+    through(page)
+    expect(heading).to_be_in_viewport(ratio=1)
+
+    open_form(page)
+    upload(page, tmp_path, *((f"{name}.txt", f"{SENTENCE} by {name}.".encode()) for name in ("ann", "bob")))
+    expect(page.get_by_role("textbox", name="What was read")).to_have_value(f"{SENTENCE} by ann.", timeout=SLOW)
+    expect(heading).to_be_visible()
+    expect(words(page)).to_contain_text("and nothing else was said")
+    page.get_by_role("button", name="Embed all 2").click()
+    expect(page.get_by_role("tab")).to_have_count(3, timeout=SLOW)
+    expect(page.get_by_role("tab", name="ann.txt")).to_have_attribute("aria-selected", "true")
+    expect(words(page)).to_contain_text("by ann", timeout=SLOW)
+    expect(heading).to_be_in_viewport(ratio=1)
+    through(page)
+    page.get_by_role("tab", name="bob.txt").click()
+    expect(words(page)).to_contain_text("by bob", timeout=SLOW)
+    expect(heading).to_be_in_viewport(ratio=1)
+
+
+def test_without_a_head_the_neighbours_are_shown_before_and_after(opened: Callable[..., Page]) -> None:
+    page = opened("?off_layer=6&off_head=11")
+    paste(page, SENTENCE)
+    expect(page.get_by_text(re.compile(r"^Without layer 6 head 11, the embedding turns by \d+\.\d°"))).to_be_visible(
+        timeout=2 * SLOW
+    )
+    for side in ("with", "without"):
+        expect(page.locator(f".st-key-neighbours-{side} .hs-title")).to_have_count(6)
+    expect(page.get_by_text("the corpus documents are the stored ones, with the head on")).to_be_visible()
 
 
 BAD: dict[str, tuple[Callable[[], bytes], str]] = {

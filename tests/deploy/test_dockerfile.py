@@ -164,15 +164,22 @@ class Container:
     port: int
 
 
+def at_port(image: Image, port: int) -> dict[str, str]:
+    """The image's environment with another port, as a Hugging Face Space has one (7860)."""
+    environment = image.environment("app")
+    assert environment["STREAMLIT_SERVER_PORT"] == "8501"
+    return {**environment, "STREAMLIT_SERVER_PORT": str(port)}
+
+
 @pytest.fixture(scope="module")
 def container(image: Image) -> Iterator[Container]:
     """The image's CMD, as its USER."""
     port = free_port()
-    command = [word.replace("8501", str(port)).replace("0.0.0.0", "127.0.0.1") for word in only("app", "CMD").words()]
+    command = [word.replace("0.0.0.0", "127.0.0.1") for word in only("app", "CMD").words()]
     process = subprocess.Popen(
         [*as_user(only("app", "USER").rest), *command],
         cwd=image.folder("app"),
-        env=image.environment("app"),
+        env=at_port(image, port),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -184,8 +191,8 @@ def container(image: Image) -> Iterator[Container]:
 def healthy(image: Image, container: Container) -> bool:
     name, _, rest = only("app", "HEALTHCHECK").rest.partition(" ")
     assert name == "CMD"
-    command = [word.replace("8501", str(container.port)) for word in Instruction("CMD", {}, rest).words()]
-    done = subprocess.run(command, env=image.environment("app"), cwd=image.folder("app"), capture_output=True)
+    command = Instruction("CMD", {}, rest).words()
+    done = subprocess.run(command, env=at_port(image, container.port), cwd=image.folder("app"), capture_output=True)
     return done.returncode == 0
 
 

@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import signal
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -74,6 +75,12 @@ def test_overview_shows_the_run_and_real_neighbours(open_app: Callable[..., AppT
     short = lambda titles: [title[:40] for title in titles]  # noqa: E731
     assert short(in_head) == short(nearest_titles(demo_cache, "demo", 1, 1, 0))
     assert short(in_full) == short(nearest_titles(demo_cache, "demo", 1, 0, 0))
+
+
+def test_the_sidebar_ends_with_the_version(open_app: Callable[..., AppTest], demo_cache: Path) -> None:
+    """The one in pyproject.toml, which CITATION.cff names as well (tests/test_docs.py)."""
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert open_app(demo_cache).sidebar.caption[-1].value == f"Headscope {version}"
 
 
 def test_another_head_stage_and_document(open_app: Callable[..., AppTest], demo_cache: Path) -> None:

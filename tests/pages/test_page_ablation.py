@@ -38,19 +38,19 @@ def test_the_planted_heads_are_named_and_the_first_one_is_looked_at(
     text = said(app)
     assert "Switching off layer 6 head 11 costs 10.0 points of topic match by names." in text
     assert "Switching off layer 2 head 3 improves it by 8.0 points." in text
-    assert "● 2 of 72 heads are beyond the noise. 200 documents" in text
+    assert "● 2 of 72 heads are beyond the noise. A sample of 200 documents" in text
     assert [heading.value for heading in app.subheader] == [
         "Topic match by names without each head",
         "Layer 6, head 11",
         "Heads whose removal helps",
-        "Does its slice show what a head is needed for?",
+        "Do slices show which heads are needed?",
         "Documents that move most without layer 6, head 11",
         "How many heads can go?",
     ]
     assert "Layer 2 head 3: 8.0 points more of topic match by names without it (95 % CI" in text
-    assert "What they attend to is not measured yet. Run `python -m precompute attention demo`." in text
+    assert "Their attention types are not measured yet. Run `python -m precompute attention demo`." in text
     assert "50.0%<small>−10.0 (−12.0 to −8.0)</small><small>below the noise</small>" in text
-    assert "**Its slice** at stage 1 alone finds the topic for 59% of the documents: above random slices." in text
+    assert "**Slice**: at stage 1 it finds the topic for 59% of the documents, above random slices." in text
     assert "layer 6 head 11" in text.split("reads the topic, and is needed")[1].split(".")[0]
     assert "1 of its 2 nearest documents stay." in text
     assert "**2 of 72 heads** can go" in text

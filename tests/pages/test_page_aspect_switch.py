@@ -48,6 +48,7 @@ def crossed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def shown(app: AppTest) -> str:
     kinds = ("markdown", "caption", "info", "error")
     parts = [str(element.value) for kind in kinds for element in app.get(kind)]
+    parts += [expander.label for expander in app.expander]
     return "\n".join([*parts, *(element.proto.body for element in app.get("html"))])
 
 
@@ -98,7 +99,7 @@ def test_weights_of_a_link_are_not_overruled_but_can_be(crossed: Path, monkeypat
     assert app.query_params["mix"] == "3"
     assert "not the ones learned for these switches" in shown(app)
     app.button(key="aspect weights").click().run()
-    assert app.query_params["mix"] == learned(crossed, {"genre": FOLLOW})
+    assert app.query_params["mix"] == learned(crossed, {"genre": FOLLOW}, 3)
     assert "not the ones learned for these switches" not in shown(app)
 
 

@@ -159,9 +159,9 @@ def said(app: AppTest) -> str:
 def test_the_page_shows_the_heads_by_type(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = page_at(cache, PAGE, monkeypatch)
     assert [heading.value for heading in app.subheader] == [
-        "Every head by its type",
+        "All heads by type",
+        "Average pattern of layer 6, head 1",
         "Layer 6, head 1: previous token",
-        "Its average pattern",
         "Layer 6, head 1 in a text",
         "Heads of one type side by side",
         "Do selective heads attend broadly?",
@@ -184,9 +184,9 @@ def test_the_page_shows_the_heads_by_type(cache: Path, monkeypatch: pytest.Monke
 def test_experiments_have_their_sections(tried: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = page_at(tried, PAGE, monkeypatch)
     assert [heading.value for heading in app.subheader] == [
-        "Every head by its type",
+        "All heads by type",
+        "Average pattern of layer 6, head 1",
         "Layer 6, head 1: induction",
-        "Its average pattern",
         "Layer 6, head 1 in example sentences",
         "Layer 6, head 1 in a text",
         "Which heads follow a relation?",
@@ -199,22 +199,22 @@ def test_experiments_have_their_sections(tried: Path, monkeypatch: pytest.Monkey
     assert "and 357 sentences with gold relations" in text
     assert "90% of its attention from a repeated random token is on the token after its first occurrence" in text
     assert "**Also modifier** – determiner → noun: the right word gets most of its attention in 85% of 40" in text
-    assert "From a token seen again to the token after its first occurrence: right in 15 of 15 here." in text
+    assert "From a repeated token to the token after its first occurrence: correct for 15 of 15 here." in text
     assert "90.0%<small>89.0% to 91.0%</small>" in text
-    assert "The best head on the choosing half, 6.1, is right for 85% of 40 held-out pairs" in text
-    assert "1 head of 72 beyond both." in text
+    assert "The head that was best on one half of the sentences, 6.1, is correct for 85% of 40 held-out pairs" in text
+    assert "Above both: 1 head of 72." in text
     assert "older version" not in text
     app.segmented_control(key="example 6 1").set_value("modifier").run()
-    assert "determiner → noun: right in 3 of 5 here." in said(app)
+    assert "determiner → noun: correct for 3 of 5 here." in said(app)
     assert "&lt;b&gt;sank" in said(app)  # what the image is called
     assert "<b>sank" not in said(app)
     app.selectbox(key="relation").set_value("induction").run()
     assert not app.exception
     assert app.query_params["relation"] == "induction"
-    assert "1 head of 72 of the type induction." in said(app)
-    assert "This model sees both ways." in said(app)
+    assert "Of type induction: 1 head of 72." in said(app)
+    assert "This model attends in both directions" in said(app)
     app.selectbox(key="relation").set_value("semantic similarity").run()
-    assert "0 heads of 72 attend to similar words." in said(app)
+    assert "Attending to similar words: 0 heads of 72." in said(app)
 
 
 def test_a_head_without_such_a_type_has_no_examples(tried: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,7 +280,7 @@ def test_depth_is_compared_with_shuffled_families() -> None:
 def test_another_head_and_type_by_its_widgets_and_by_its_address(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = page_at(cache, PAGE, monkeypatch, layer="2", head="2", type="broad")
     assert "Layer 2, head 2: sink" in [heading.value for heading in app.subheader]
-    assert "The 24 clearest of 60, the clearest first." in said(app)
+    assert "The 24 clearest of 60, clearest first." in said(app)
     app.selectbox(key="head").set_value(1)
     app.selectbox(key="type").set_value("same")
     app.run()
@@ -296,7 +296,7 @@ def test_a_text_is_asked_of_the_model_only_when_somebody_wants_it(cache: Path, m
     """A private text is neither in the address nor on the page's other parts; the browser's test has the real model."""
     app = page_at(cache, PAGE, monkeypatch)
     assert not app.get("progress")
-    assert "The run's own model reads the text that you choose" in said(app)
+    assert "The run's model reads the text you choose." in said(app)
     app.segmented_control(key="text").set_value("own")
     app.run()
     assert not app.exception

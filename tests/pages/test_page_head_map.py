@@ -41,8 +41,13 @@ LEFT_HALF = "1_0.0_5000.0_5000.9999_0.9999"
 """Heads 1 and 3 lie in the left half of the map, heads 2 and 4 in the right one."""
 
 
-def write_mapped(cache: Path, name: str = "mapped", fitted: int = DOCS, nasty: bool = False) -> Run:
-    """Four heads in the corners of a square, each a row of twenty documents; documents alternate between two topics."""
+def write_mapped(
+    cache: Path, name: str = "mapped", fitted: int = DOCS, nasty: bool = False, stacked: bool = False
+) -> Run:
+    """Four heads in the corners of a square, each a row of twenty documents; documents alternate between two topics.
+
+    ``stacked`` puts all heads of a document on one place.
+    """
     labels = [TOPICS[doc % 2] for doc in range(DOCS)]
     run = write_run(cache, name, SHAPE, lambda stage, first, count: np.ones((count, 32)), labels)
     if nasty:
@@ -58,8 +63,8 @@ def write_mapped(cache: Path, name: str = "mapped", fitted: int = DOCS, nasty: b
         columns = {
             "doc": doc.astype(np.int32),
             "head": (head + 1).astype(np.int16),
-            "x": np.where(head % 2 == 0, -10, 10) + doc * 0.3 - 3,
-            "y": np.where(head < 2, 10.0, -10.0) * (1 if stage == 1 else -1),
+            "x": np.where((head % 2 == 0) | stacked, -10, 10) + doc * 0.3 - 3,
+            "y": np.where((head < 2) | stacked, 10.0, -10.0) * (1 if stage == 1 else -1),
             "activation": 1 + head + doc / DOCS,
             "fitted": doc < fitted,
         }
@@ -132,7 +137,7 @@ def test_an_area_in_the_address_is_counted(open_page: Callable[..., AppTest], tm
     assert f"{DOCS} points of {DOCS} documents" in said(app)
     assert set(app.dataframe[0].value["heads"]) == {"1"}
     app = open_page(tmp_path, area=LEFT_HALF, heads="2,4")
-    assert "There is no point of a chosen head in this area." in said(app)
+    assert "This area contains no point of the chosen heads." in said(app)
 
 
 def test_an_area_goes_with_its_stage(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
@@ -150,6 +155,40 @@ def test_a_document_in_the_address_is_shown(open_page: Callable[..., AppTest], t
     assert "Document 7." in said(app)  # its text counts from 0
 
 
+def listed(app: AppTest) -> list[int]:
+    """The documents of the list beside the map, from 1."""
+    return [int(number) for number in app.dataframe[0].value["document"]]
+
+
+def test_a_legend_entry_lists_its_documents(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
+    write_mapped(tmp_path)
+    app = open_page(tmp_path, colour="topic", focus="2", list="1")
+    assert [heading.value for heading in app.subheader] == [told(app)["columns"][0]["values"][1]]
+    number = TOPICS.index(told(app)["columns"][0]["values"][1])  # topics alternate, and documents count from 1
+    assert listed(app) == list(range(number + 1, DOCS + 1, 2))
+    assert not open_page(tmp_path, colour="topic", focus="2").dataframe  # highlighted only
+    app = open_page(tmp_path, colour="topic", focus="3", list="1")  # two topics, and every document has one
+    assert not app.dataframe
+    assert [toast.value for toast in app.toast] == ["The link names a focus that does not exist; it is ignored."]
+
+
+def test_a_search_lists_what_it_has_found_and_closing_clears_it(
+    open_page: Callable[..., AppTest], tmp_path: Path
+) -> None:
+    write_mapped(tmp_path)
+    app = open_page(tmp_path, words="document 1", doc="3")
+    assert listed(app) == [2, *range(11, 21)]
+    assert "Document 3" in said(app)
+    before = told(app)["turn"]
+    app.session_state["what the panel beside the map has decided"] = {"doc": "", "area": "", "list": ""}
+    app.text_input(key="words").input("").run()
+    assert not app.dataframe
+    assert "Document 3" not in said(app)
+    assert dict(app.query_params) == {}
+    assert told(app)["turn"] == before + 1  # so that the map takes its rings away
+    assert told(app)["chosen"] == {"area": None, "doc": None, "list": None}
+
+
 def test_search_names_the_documents(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
     write_mapped(tmp_path)
     app = open_page(tmp_path)
@@ -158,7 +197,7 @@ def test_search_names_the_documents(open_page: Callable[..., AppTest], tmp_path:
     assert told(app)["hits"] == [1, *range(10, 20)]
     app.text_input(key="words").input("nowhere").run()
     assert told(app)["hits"] == []
-    assert "No document has all of these words" in said(app)
+    assert "No document contains all of these words" in said(app)
 
 
 def test_words_in_the_address_are_searched_for(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
@@ -179,14 +218,15 @@ def test_camera_and_layout_stay_in_the_address(open_page: Callable[..., AppTest]
     assert not app.toast
 
 
-@pytest.mark.parametrize("name", ["doc", "heads", "area", "camera", "layout"])
+@pytest.mark.parametrize("name", ["doc", "heads", "area", "camera", "layout", "focus", "list", "front"])
 @pytest.mark.parametrize("value", ["../../etc", "99999", "-1", "1-", "<script>alert(1)</script>", "1_1.1_2", "²"])
 def test_a_hostile_link_is_left_out_with_a_notice(
     open_page: Callable[..., AppTest], tmp_path: Path, name: str, value: str
 ) -> None:
     write_mapped(tmp_path)
     app = open_page(tmp_path, **{name: value})
-    assert [toast.value for toast in app.toast] == [f"The link names a {name} that does not exist; it is ignored."]
+    called = "an area" if name == "area" else f"a {name}"
+    assert [toast.value for toast in app.toast] == [f"The link names {called} that does not exist; it is ignored."]
     assert dict(app.query_params) == {}
     assert told(app)["key"]
 
@@ -293,7 +333,7 @@ def test_a_sample_by_topic_is_drawn_the_same_at_every_stage(
     assert sorted(doc % 2 for doc in drawn) == [0, 0, 0, 1, 1, 1], "each topic has its share"
     assert all(np.array_equal(drawn, stage_map(run_state("mapped"), stage).docs) for stage in (2, 3))
     assert f"6 of {DOCS} documents are drawn: a sample" in said(app)
-    assert f"Counted among the 6 documents of {DOCS} that are drawn" in said(app)
+    assert f"Counted among the 6 of {DOCS} documents that are drawn" in said(app)
     assert "12 points of 6 documents" in said(app)
 
 

@@ -87,7 +87,8 @@ def metrics(app: AppTest) -> dict[str, str]:
 
 def links(app: AppTest) -> list[dict[str, list[str]]]:
     """The queries of the links to heads, in order."""
-    return [parse_qs(element.proto.query_string) for element in app.get("page_link")]
+    found = [element.proto for element in app.get("page_link")]
+    return [parse_qs(link.query_string) for link in found if link.page.endswith("head_profile")]
 
 
 def heads_linked(app: AppTest) -> list[int]:
@@ -136,7 +137,7 @@ def test_the_first_head_with_its_figures(open_page: Callable[..., AppTest], plan
         "By examples, top 1": rows(planted, "example_match", stage=1, head=1)[0]["rate"],
         "Probe recall": probe["value"],
         "Activation": row["activation"],
-        "Its variation": row["activation_variation"],
+        "Variation of activation": row["activation_variation"],
     }
     assert metrics(app) == {name: f"{value:.2f}".replace("-", "−") for name, value in values.items()}
     null = {found["measure"]: found for found in rows(planted, "null_summary", stage=1)}
@@ -149,7 +150,7 @@ def test_the_first_head_with_its_figures(open_page: Callable[..., AppTest], plan
             f"random slices {null[name]['slices_low']:.2f} to {null[name]['slices_high']:.2f}: {verdict[name]}"
             for name in ("names", "examples", "selectivity", "alignment", "mean")
         ),
-        "normal 0.14",
+        "normal distribution 0.14",
         "chance 0.25",  # of four heads
         f"chance {match['chance']:.2f}, full",
     ):
@@ -200,7 +201,7 @@ def test_heads_alike_and_siblings_are_links_within_run_and_stage(
     nearest = [row["other"] for row in sorted(pairs, key=lambda row: -row["cka"])]
     assert heads_linked(app) == [*nearest, 4]  # heads 3 and 4 share the second of two key/value heads
     assert all(query["run"] == ["planted"] and query["stage"] == ["2"] for query in links(app))
-    assert "They share key/value head 2 of 2." in said(app)
+    assert "The other heads of key/value group 2 of 2." in said(app)
     first = next(row for row in pairs if row["other"] == nearest[0])
     wanted = f"CKA {first['cka']:.2f} ({first['low']:.2f} to {first['high']:.2f})".replace("-", "−")
     assert wanted in said(app)
@@ -215,7 +216,7 @@ def test_previous_and_next_change_the_head_and_the_address(open_page: Callable[.
     app.button(key="previous head").click().run()  # before the first comes the last
     assert (app.selectbox(key="head").value, dict(app.query_params)) == (4, {"head": "4"})
     app.button(key="next head").click().run()
-    assert (app.selectbox(key="head").value, dict(app.query_params)) == (1, {})
+    assert (app.selectbox(key="head").value, dict(app.query_params)) == (1, {"head": "1"})
     keys = next(found.proto for found in app.get("bidi_component") if "step_keys" in found.proto.component_name)
     assert json.loads(keys.json) == {"number": 1, "count": 4, "press": 0}
     assert not app.exception
@@ -275,7 +276,7 @@ def test_a_link_of_the_gallery_leads_to_the_head(open_page: Callable[..., AppTes
 def test_without_labels_there_is_what_needs_none(open_page: Callable[..., AppTest], bare: Run) -> None:
     app = open_page(bare.cache, head="2")
     assert "needs documents with a topic" in said(app)
-    assert list(metrics(app)) == ["Probe recall", "Activation", "Its variation"]
+    assert list(metrics(app)) == ["Probe recall", "Activation", "Variation of activation"]
     row = rows(bare, "profiles", stage=1, slicing="heads", head=2)[0]
     assert metrics(app)["Activation"] == f"{row['activation']:.2f}"
     assert not app.get("plotly_chart")

@@ -18,8 +18,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.analysis.heat_map import heat_map
-from pages.explore.heat_map.sections import columns_by
-from pages.explore.heat_map.state import linked_topics
+from core.model.shape import ModelShape
+from pages.explore.heat_map.sections import columns_by, group_rows
+from pages.explore.heat_map.state import linked_topics, study_topics
 from pages.shared.components.heatmap import Panel, Pick, Sheet, checked_pick
 from pages.shared.figures.similarity import cell_colour, colour_limit, signed
 from pages.shared.theme import DIVERGING, ink_on
@@ -116,7 +117,10 @@ def test_the_study_s_picture_is_sent_cell_by_cell(
     assert got.titles == [files.titles[doc][:120] for doc in docs]
     assert len(got.values) == 1
     np.testing.assert_array_equal(got.values[0], files.own[1][docs].T.astype(np.float16))
-    assert "104 documents in 8 topics; in each topic sorted by the full embedding at stage 1" in said(app)
+    assert (
+        "104 documents: 8 topics, each with 13 documents. Each topic is sorted by the full embedding at stage 1"
+        in said(app)
+    )
     assert "Click a cell" in said(app)
     assert dict(app.query_params) == {}
 
@@ -179,8 +183,33 @@ def test_fewer_documents_a_topic(open_page: Callable[..., AppTest], analysed_cac
     app.multiselect(key="topics").set_value([]).run()
     assert "Choose at least one topic" in said(app)
     assert not canvases(app)
-    app.button[1].click().run()
+    next(button for button in app.button if button.label == "All").click().run()
     assert sent(app).told["columns"] == 325  # all
+
+
+def test_the_study_s_topics_and_how_many_documents_they_have(
+    open_page: Callable[..., AppTest], analysed_cache: Path
+) -> None:
+    app = open_page(analysed_cache, t="20,3")
+    next(button for button in app.button if button.label == "The study's 8").click().run()
+    blocks = ["Business, Finance, Law", "Entertainment, Film, Theater, Music, Arts", "Places, Travel, Real Estate"]
+    blocks += ["Food, Summer, Recipes", "Sports, Teams, Games, News", "Personal, Family, Leisure"]
+    blocks += ["Fashion, Clothing, Accessories, Jewelry, Shopping", "Crime, Law, Police"]
+    assert sent(app).told["blocks"] == blocks  # the first eight of its list of 25
+    assert "up to 120 (largest topic: 13)" in app.selectbox(key="size").options
+    assert "up to 20 (largest topic: 13)" in app.selectbox(key="size").options
+    assert sent(app).told["groups"] == []  # every head has keys and values of its own
+
+
+def test_rows_that_share_keys_and_values_are_bracketed() -> None:
+    assert group_rows(ModelShape(layers=2, heads=6, kv_heads=2, hidden=24, head_dim=4)) == [(1, 3), (4, 6)]
+    assert group_rows(ModelShape(layers=2, heads=6, kv_heads=1, hidden=24, head_dim=4)) == [(1, 6)]
+    assert group_rows(ModelShape(layers=2, heads=6, kv_heads=6, hidden=24, head_dim=4)) == []
+
+
+def test_the_study_s_topics_that_a_run_has() -> None:
+    names = ("crime, law, police", "Poetry", "Business, Finance, Law", "Wildlife, Animals")
+    assert study_topics(names, np.array([3, 9, 1, 0])) == [2, 0]  # in the study's order; the last has no documents
 
 
 def test_a_link_opens_a_cell_s_document(open_page: Callable[..., AppTest], analysed_cache: Path, files: Files) -> None:

@@ -73,7 +73,7 @@ def test_another_measure_stage_and_cell_are_shown_and_are_in_the_address(
     assert app.subheader[0].value == "Key/value groups (CKA) over depth"
     assert "without the model's final norm" in said(app)
     assert "Heads that share a key/value head are more alike than others at" in said(app)
-    assert app.subheader[-2].value == "Layer 2, head 3, at stage 3"
+    assert "Layer 2, head 3, at stage 3" in [heading.value for heading in app.subheader]
     kept = {name: value[0] if isinstance(value, list) else value for name, value in app.query_params.items()}
     assert kept == {"layer": "2", "head": "3", "measure": "groups", "stage": "3"}
 
@@ -98,7 +98,7 @@ def test_topics_by_examples_are_in_the_address_and_in_every_part(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     app = page_at(made.cache, PAGE, monkeypatch, reference="examples", layer="2", head="3")
-    assert "the mean of its documents, without the document itself" in said(app)
+    assert "by the mean of each topic's other documents" in said(app)
     assert "Topic match by examples at stage 1. Click a cell" in said(app)
     (row,) = rows(made, "layer_null", layer=2, stage=1, head=3, measure="examples")
     assert figures(app)["Topic match by examples"] == f"{row['value']:.2f}"

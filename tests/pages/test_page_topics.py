@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sklearn.metrics import cohen_kappa_score
+from sklearn.metrics import cohen_kappa_score, roc_auc_score
 from streamlit.testing.v1 import AppTest
 
 from core.analysis.merging import suggest_merges, topic_similarity
@@ -115,22 +115,51 @@ def mismatches(run: Run, stage: int) -> list[dict[str, Any]]:
     return sorted(found, key=lambda row: -row["margin"])
 
 
-def test_the_page_shows_all_sections_with_the_runs_figures(open_page: Callable[..., AppTest], run: Run) -> None:
-    app = open_page(run.cache)
+SECTIONS = {
+    "match": ["Is a document's topic the nearest one?"],
+    "heads": ["Which heads follow a topic?", "Its documents"],
+    "disagreements": ["Where label and embedding disagree"],
+    "topics": ["How similar are the topics to each other?", "From 39 topics to 25"],
+    "labels": ["Documents per topic", "Where do the labels come from?"],
+}
+
+
+@pytest.mark.parametrize("tab", SECTIONS)
+def test_each_tab_has_its_sections_an_anchor_each_and_is_in_the_address(
+    open_page: Callable[..., AppTest], run: Run, tab: str
+) -> None:
+    app = open_page(run.cache, tab=tab)
     assert not app.exception
-    assert [heading.value for heading in app.subheader] == [
-        "Is a document's topic the nearest one?",
-        "Where label and embedding disagree",
-        "How near are the topics to each other?",
-        "From 39 topics to 25",
-        "How are the labels distributed?",
-        "Where do the labels come from?",
-    ]
+    assert not app.toast
+    assert [heading.value for heading in app.subheader] == SECTIONS[tab]
+    assert all(heading.proto.anchor for heading in app.subheader)
+    assert all(chart.proto.alt for chart in app.get("plotly_chart"))
+    assert app.query_params.get("tab") == (None if tab == "match" else tab)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "tab"),
+    [("groups", "10", "topics"), ("label", "poems", "disagreements"), ("topic", "rivers", "heads")],
+)
+def test_a_link_from_before_there_were_tabs_opens_the_tab_of_its_choice(
+    open_page: Callable[..., AppTest], run: Run, name: str, value: str, tab: str
+) -> None:
+    app = open_page(run.cache, **{name: value})
+    assert [heading.value for heading in app.subheader] == SECTIONS[tab]
+    assert dict(app.query_params) == {name: value, "tab": tab}
+    app = open_page(run.cache, **{name: value, "tab": "match"})  # a reader who has gone back to the first tab
+    assert [heading.value for heading in app.subheader] == SECTIONS["match"]
+    assert dict(app.query_params) == {name: value, "tab": "match"}
+
+
+def test_topic_match_has_the_runs_figures(open_page: Callable[..., AppTest], run: Run) -> None:
+    app = open_page(run.cache)
     wrong = mismatches(run, 1)
     labelled = sum(label is not None for label in LABELS)
     assert 0 < len(wrong) < labelled
     assert f"**{100 * (1 - len(wrong) / labelled):.1f}\u00a0%** of {labelled} documents" in said(app)
-    assert f"**{labelled}** documents have one of 4 topics; **{DOCS - labelled}** have no label" in said(app)
+    labels = said(open_page(run.cache, tab="labels"))
+    assert f"**{labelled} documents have** one of 4 topics; **{DOCS - labelled}** have no label" in labels
     heads = app.dataframe[0].value
     assert list(heads["head"]) == [1, 2, 3, 4]
     wanted = {"stage": 1, "slicing": "heads", "method": "head", "within": 1}
@@ -143,8 +172,8 @@ def test_the_page_shows_all_sections_with_the_runs_figures(open_page: Callable[.
 def test_the_list_has_the_documents_that_disagree_largest_margin_first(
     open_page: Callable[..., AppTest], run: Run
 ) -> None:
-    app, expected = open_page(run.cache, stage="3"), mismatches(run, 3)
-    table = app.dataframe[1].value
+    app, expected = open_page(run.cache, stage="3", tab="disagreements"), mismatches(run, 3)
+    table = app.dataframe[0].value
     assert table["label"].tolist() == [row["label"] for row in expected]
     assert table["nearest"].tolist() == [row["nearest"] for row in expected]
     assert table["margin"].tolist() == pytest.approx([row["margin"] for row in expected], abs=2e-3)
@@ -158,15 +187,15 @@ def test_a_topic_named_all_is_a_topic(open_page: Callable[..., AppTest], make: C
 
     planted = {stage: {named(name): vector for name, vector in topics.items()} for stage, topics in PLANTED.items()}
     own = make("all", [named(label) for label in LABELS], planted)
-    app = open_page(own.cache)
-    every = app.dataframe[1].value["label"].tolist()
+    app = open_page(own.cache, tab="disagreements")
+    every = app.dataframe[0].value["label"].tolist()
     assert len(set(every)) == 4
     assert app.selectbox(key="label").options[0] == f"All labels ({len(every)})"
     app.selectbox(key="label").select("all").run()
-    assert app.dataframe[1].value["label"].tolist() == ["all"] * every.count("all")
+    assert app.dataframe[0].value["label"].tolist() == ["all"] * every.count("all")
     assert app.query_params["label"] == "all"
     linked = open_page(own.cache, label="all")
-    assert linked.dataframe[1].value["label"].tolist() == ["all"] * every.count("all")
+    assert linked.dataframe[0].value["label"].tolist() == ["all"] * every.count("all")
     assert not linked.toast
 
 
@@ -174,7 +203,7 @@ def test_a_link_to_all_labels_still_opens_them_where_no_topic_has_that_name(
     open_page: Callable[..., AppTest], run: Run
 ) -> None:
     app = open_page(run.cache, label="all")
-    assert len(app.dataframe[1].value) == len(mismatches(run, 1))
+    assert len(app.dataframe[0].value) == len(mismatches(run, 1))
     assert not app.toast
     assert "label" not in app.query_params
 
@@ -182,7 +211,7 @@ def test_a_link_to_all_labels_still_opens_them_where_no_topic_has_that_name(
 def test_a_label_and_another_document_are_chosen_and_are_in_the_address(
     open_page: Callable[..., AppTest], run: Run
 ) -> None:
-    app = open_page(run.cache)
+    app = open_page(run.cache, tab="disagreements")
     app.selectbox(key="label").select("poems").run()
     expected = [row for row in mismatches(run, 1) if row["label"] == "poems"]
     assert len(expected) > 1
@@ -192,14 +221,15 @@ def test_a_label_and_another_document_are_chosen_and_are_in_the_address(
     app.selectbox(key="mismatch").select(1 + expected[1]["doc"]).run()
     assert not app.exception
     assert f"Document {expected[1]['doc']}." in said(app)
-    assert dict(app.query_params) == {"label": "poems", "mismatch": str(1 + expected[1]["doc"])}
+    chosen = {"label": "poems", "mismatch": str(1 + expected[1]["doc"])}
+    assert dict(app.query_params) == {**chosen, "tab": "disagreements"}
     linked = open_page(run.cache, label="poems", mismatch=str(1 + expected[1]["doc"]))
     assert f"Document {expected[1]['doc']}." in said(linked)
     assert not linked.toast
 
 
 def test_the_bars_give_the_chosen_documents_similarities(open_page: Callable[..., AppTest], run: Run) -> None:
-    app, worst = open_page(run.cache), mismatches(run, 1)[0]
+    app, worst = open_page(run.cache, tab="disagreements"), mismatches(run, 1)[0]
     names = list(read_topics(run).names)
     values = next(read_similarity(run, 1, len(names)))[worst["doc"], 0].astype(np.float32)
     bars = next(figure for kind, figure in figures(app).items() if kind.endswith("bar"))["data"][0]
@@ -209,7 +239,7 @@ def test_the_bars_give_the_chosen_documents_similarities(open_page: Callable[...
 
 
 def test_the_threshold_merges_further(open_page: Callable[..., AppTest], run: Run) -> None:
-    app = open_page(run.cache)
+    app = open_page(run.cache, tab="topics")
     assert app.select_slider(key="groups").value == 25
     assert {metric.label: metric.value for metric in app.metric}["Adjusted Rand index"] == (
         f"{topic_merges(read_topics(run, original=True).vectors[1], 1).agreement.index:.2f}".replace("-", "−")
@@ -224,8 +254,8 @@ def test_the_threshold_merges_further(open_page: Callable[..., AppTest], run: Ru
     assert values["Pairs in both"] == str(len(here & there))
     assert values["Only here"] == str(len(here - there))
     assert values["Only in the study"] == str(len(there - here))
-    assert len(app.dataframe[2].value) == len(here | there)
-    assert dict(app.query_params) == {"groups": "10"}
+    assert len(app.dataframe[0].value) == len(here | there)
+    assert dict(app.query_params) == {"groups": "10", "tab": "topics"}
 
 
 def test_the_study_is_marked_at_stage_3_alone(open_page: Callable[..., AppTest], run: Run) -> None:
@@ -234,7 +264,7 @@ def test_the_study_is_marked_at_stage_3_alone(open_page: Callable[..., AppTest],
         assert sum(trace["name"] == "the study" for trace in figure["data"]) == marks
 
 
-@pytest.mark.parametrize("name", ["stage", "label", "mismatch", "groups"])
+@pytest.mark.parametrize("name", ["stage", "label", "mismatch", "groups", "topic", "tab"])
 @pytest.mark.parametrize("value", ["../../etc", "99999999999999999999", "<script>"])
 def test_a_hostile_link_falls_back_with_a_notice(
     open_page: Callable[..., AppTest], run: Run, name: str, value: str
@@ -242,38 +272,43 @@ def test_a_hostile_link_falls_back_with_a_notice(
     app = open_page(run.cache, **{name: value})
     assert not app.exception
     assert len(app.toast) == 1
-    assert len(app.subheader) == 6
+    assert app.subheader
 
 
-def test_hostile_titles_and_topics_are_shown_not_obeyed(open_page: Callable[..., AppTest], run: Run) -> None:
-    app = open_page(run.cache)
+@pytest.mark.parametrize("tab", ["heads", "disagreements", "topics"])
+def test_hostile_titles_and_topics_are_shown_not_obeyed(open_page: Callable[..., AppTest], run: Run, tab: str) -> None:
+    app = open_page(run.cache, tab=tab, **({"topic": NASTY} if tab == "heads" else {}))
     assert not app.exception
     written = "\n".join(element.proto.body for element in app.get("html"))
-    assert "&lt;img src=x onerror=&quot;" in written
+    assert tab == "topics" or "&lt;img src=x onerror=&quot;" in written
     assert "<img" not in written
     read = "\n".join(str(element.value) for kind in ("markdown", "caption") for element in app.get(kind))
-    assert r"\<img" in read
+    assert tab == "heads" or r"\<img" in read
     assert not re.search(r"(?<!\\)(<img|\[link\]|\*\*bold|\$x)", read)
     drawn = json.dumps(figures(app))
-    assert "&lt;img" in drawn
+    assert tab == "heads" or "&lt;img" in drawn
     assert "<img" not in drawn
 
 
 def test_without_labels_the_topics_themselves_remain(
     open_page: Callable[..., AppTest], make: Callable[..., Run]
 ) -> None:
-    app = open_page(make("bare", [None] * DOCS).cache)
+    cache = make("bare", [None] * DOCS).cache
+    for tab in ("match", "heads", "disagreements", "labels"):
+        app = open_page(cache, tab=tab)
+        assert not app.exception
+        assert len([info for info in app.info if "needs documents with a topic" in info.value]) == 1
+    app = open_page(cache, tab="topics")
     assert not app.exception
-    assert len([info for info in app.info if "needs documents with a topic" in info.value]) == 3
     assert [kind.split()[1] for kind in figures(app)] == ["heatmap"]
     assert app.select_slider(key="groups").value == 25
 
 
 def test_labels_that_all_agree(open_page: Callable[..., AppTest], make: Callable[..., Run]) -> None:
     right = [TOPICS[(doc % 4 + (1 if doc % 3 == 0 else 0)) % 4] for doc in range(DOCS)]
-    app = open_page(make("agreeing", right).cache)
+    app = open_page(make("agreeing", right).cache, tab="disagreements")
     assert not app.exception
-    assert "Every labelled document is nearest to its own topic" in said(app)
+    assert "the nearest topic of every labelled document is its label" in said(app)
 
 
 def test_no_run_and_a_run_without_figures(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
@@ -288,20 +323,65 @@ def test_no_run_and_a_run_without_figures(open_page: Callable[..., AppTest], tmp
 
 
 @pytest.mark.parametrize(
-    ("file", "left"), [("analysis/mismatches.parquet", 5), ("similarity/stage=1.parquet", 5), ("topics.parquet", 0)]
+    ("file", "left"),
+    [("analysis/mismatches.parquet", True), ("similarity/stage=1.parquet", True), ("topics.parquet", False)],
 )
 def test_a_missing_file_costs_its_own_section(
-    open_page: Callable[..., AppTest], run: Run, tmp_path: Path, file: str, left: int
+    open_page: Callable[..., AppTest], run: Run, tmp_path: Path, file: str, left: bool
 ) -> None:
     shutil.copytree(run.folder, tmp_path / "planted")
     (tmp_path / "planted" / file).unlink()
-    app = open_page(tmp_path)
+    app = open_page(tmp_path, tab="disagreements")
     assert not app.exception
     assert app.error
     assert all("Rebuild it with" in error.value.replace("\\", "") for error in app.error)
-    if left:
-        assert len(app.error) == 6 - left
-        assert len(app.subheader) == 6
+    others = open_page(tmp_path, tab="topics")
+    assert not others.exception
+    assert bool(others.error) != left
+
+
+# From a topic to its heads
+
+
+def test_a_topics_heads_are_ranked_by_how_well_they_set_its_documents_apart(
+    open_page: Callable[..., AppTest], run: Run
+) -> None:
+    app = open_page(run.cache, tab="heads", topic="engines", stage="2")
+    assert app.selectbox(key="topic").value == "engines"
+    names = list(read_topics(run).names)
+    values = np.concatenate(list(read_similarity(run, 2, len(names))))[:, :, names.index("engines")].astype(np.float64)
+    known = np.array([label is not None for label in LABELS])
+    mine = np.array([label == "engines" for label in LABELS])[known]
+    wanted = {f"head {head}": roc_auc_score(mine, values[known, head]) for head in range(1, 5)}
+    drawn = next(iter(figures(app).values()))
+    shown = {
+        point[0]: x
+        for trace in drawn["data"]
+        if "customdata" in trace
+        for point, x in zip(trace["customdata"], _numbers(trace["x"]), strict=True)
+    }
+    assert {name: shown[name] for name in wanted} == pytest.approx(wanted, abs=5e-3)  # they are stored in float16
+    assert list(drawn["layout"]["yaxis"]["ticktext"]) == [
+        "full embedding",
+        *sorted(wanted, key=lambda one: -wanted[one]),
+    ]
+    best = max(wanted, key=wanted.__getitem__)
+    count = sum(label == "engines" for label in LABELS)
+    assert f"6 of {count}, most similar to the topic's name in {best} first" in said(app)
+
+
+def test_another_topic_is_chosen_and_is_in_the_address(open_page: Callable[..., AppTest], run: Run) -> None:
+    app = open_page(run.cache, tab="heads")
+    app.selectbox(key="topic").select("rivers").run()
+    assert not app.exception
+    assert dict(app.query_params) == {"tab": "heads", "topic": "rivers"}
+
+
+def _numbers(values: Any) -> list[float]:
+    """As Plotly sends them: a list, or an array in base64."""
+    if isinstance(values, list):
+        return values
+    return np.frombuffer(base64.b64decode(values["bdata"]), dtype=values["dtype"]).tolist()
 
 
 # Where labels come from
@@ -322,10 +402,10 @@ def two_sources(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_a_run_with_its_own_labels_names_them_and_is_not_called_circular(
     open_page: Callable[..., AppTest], run: Run
 ) -> None:
-    app = open_page(run.cache)
+    app = open_page(run.cache, tab="labels")
     assert r"Active: **column\: the corpus's own topics**." in said(app)
     assert "ircular" not in said(app)
-    assert "A second source shows how far labels can be trusted" in said(app)
+    assert "A second source shows how reliable the labels are" in said(app)
 
 
 def test_labels_that_the_embedding_made_are_called_circular_beside_topic_match(
@@ -335,7 +415,11 @@ def test_labels_that_the_embedding_made_are_called_circular_beside_topic_match(
     assert not app.exception
     (warning,) = app.warning
     assert warning.value == plain(CIRCULAR_NOTE)
-    assert "Every labelled document is nearest to its own topic" in said(app)  # which is why
+    (warning,) = open_page(two_sources.cache, stage="3", tab="heads").warning
+    assert warning.value == plain(CIRCULAR_NOTE)
+    app = open_page(two_sources.cache, stage="3", tab="disagreements")
+    assert "the nearest topic of every labelled document is its label" in said(app)  # which is why
+    app = open_page(two_sources.cache, stage="3", tab="labels")
     assert r"Active: **zero\-shot\: the nearest topic embedding**. :orange-badge[circular]" in said(app)
 
 
@@ -349,17 +433,17 @@ def test_a_source_that_gives_one_topic_to_everything_has_no_kappa(
     label_step.run(LabelConfig(tmp_path, "two", "file", file=path))
     label_step.run(LabelConfig(tmp_path, "two", "column"))
     analyse.run(AnalyseConfig(tmp_path, "two", model=model))
-    app = open_page(tmp_path)
+    app = open_page(tmp_path, tab="labels")
     metrics = {metric.label: metric.value for metric in app.metric}
     assert metrics["Cohen's kappa"] == "–"
-    assert "95 % interval" not in metrics
+    assert "95 % CI" not in metrics
     assert "kappa says nothing, as file gave all of them one topic" in said(app)
 
 
 def test_two_sources_are_compared_with_kappa_and_a_confusion(
     open_page: Callable[..., AppTest], two_sources: Run
 ) -> None:
-    app = open_page(two_sources.cache)
+    app = open_page(two_sources.cache, tab="labels")
     # Labelled by both are the 54 with a label of their own; a third of all lies at the next topic, 18 of these.
     own = [name for name in LABELS if name is not None]
     zero = read_labels(two_sources, "zero-shot")["topic"].to_pylist()
@@ -372,9 +456,9 @@ def test_two_sources_are_compared_with_kappa_and_a_confusion(
     assert metrics["Same topic"] == "66.7%"
     assert metrics["Cohen's kappa"] == f"{kappa:.2f}"
     assert metrics["Labelled by both"] == "54"
-    low, high = map(float, metrics["95 % interval"].split(" to "))
+    low, high = map(float, metrics["95 % CI"].split(" to "))
     assert low < kappa < high
-    assert r"0 that only column has labelled, 6 only zero\-shot, 0 neither" in said(app)
+    assert r"0 labelled only by column, 6 only by zero\-shot, 0 by neither" in said(app)
     drawn = list(figures(app).values())[-1]["data"][0]
     assert drawn["type"] == "heatmap"
     counted = Counter(both)
@@ -396,10 +480,8 @@ def test_documents_without_a_label_are_listed_by_reason(
     assert "has other labels than its figures were made from" in said(app).replace("\\", "")
     assert [code.value for code in app.code] == ["python -m precompute analyse two"]
     analyse.run(AnalyseConfig(tmp_path, "two", model=PlantedTopics(SHAPE, PLANTED)))
-    app = open_page(tmp_path)
-    assert [expander.label for expander in app.expander if "without a label" in expander.label] == [
-        "6 documents without a label, and why"
-    ]
+    app = open_page(tmp_path, tab="labels")
+    assert [expander.label for expander in app.expander] == ["Why 6 documents have no label"]
     reasons = app.dataframe[-1].value
     assert reasons.to_dict("records") == [{"documents": 6, "reason": "the corpus has no topic for it"}]
     assert not app.warning
@@ -410,11 +492,11 @@ def test_a_damaged_file_of_labels_costs_its_own_section(
 ) -> None:
     shutil.copytree(two_sources.folder, tmp_path / "two")
     (tmp_path / "two" / "labels" / "column.parquet").write_bytes(b"nothing")
-    app = open_page(tmp_path)
+    app = open_page(tmp_path, tab="labels")
     assert not app.exception
     (error,) = app.error
     assert "label two --labels column --again" in error.value.replace("\\", "")
-    assert len(app.subheader) == 6
+    assert len(app.subheader) == 2
 
 
 def test_the_confusion_is_coloured_by_shares_of_its_rows() -> None:
@@ -435,7 +517,8 @@ def test_long_and_equal_beginnings_stay_apart() -> None:
 def test_the_map_is_ordered_and_its_diagonal_blank() -> None:
     cosine = np.array([[1, 0.1, 0.9], [0.1, 1, 0.2], [0.9, 0.2, 1]])
     drawn = map_figure(["a", "b", "c"], cosine, np.array([1, 0, 2]), "light").data[0]
-    assert list(drawn.y) == ["b", "a", "c"]
+    assert list(drawn.y) == ["1 b", "2 a", "3 c"]
+    assert list(drawn.x) == ["1", "2", "3"]  # upright
     assert np.isnan(np.diag(drawn.z)).all()
     assert drawn.z[1, 2] == 0.9
     assert list(drawn.customdata[1][2]) == ["a", "c"]

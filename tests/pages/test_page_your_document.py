@@ -20,6 +20,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.analysis.document_profile import Ranks
+from core.model.ablation import ablated
 from core.model.embedder import Embedder, EmbedderConfig
 from core.runs.results import read_similarity, read_tables, read_topics
 from core.runs.run import Run
@@ -99,7 +100,7 @@ def settled(app: AppTest, wanted: Callable[[AppTest], bool]) -> AppTest:
 
 
 def whole(app: AppTest) -> bool:
-    return "Export" in headings(app) and 'class="hs-words"' in said(app)
+    return "Export" in headings(app) and 'class="hs-words"' in said(app) and "the embedding turns by" in said(app)
 
 
 def paste(app: AppTest, text: str) -> AppTest:
@@ -141,6 +142,7 @@ def test_a_pasted_document_of_the_corpus_is_found_again_by_every_head(
         "What it is about",
         "Topic profile",
         "Nearest documents of the corpus",
+        "Without this head",
         "Where head 3 looks",
         "On the map",
         "Activation of each head",
@@ -148,8 +150,8 @@ def test_a_pasted_document_of_the_corpus_is_found_again_by_every_head(
         "Export",
     ]
     lists = [element.proto.body for element in app.get("html") if '<div class="hs-cards">' in element.proto.body]
-    assert len(lists) == 3
-    assert [re.findall(r'hs-title">(.*?)</span>', body)[0] for body in lists] == ["Title 11"] * 3
+    assert len(lists) == 5  # the full embedding's, the head's, by votes; and with and without one head
+    assert [re.findall(r'hs-title">(.*?)</span>', body)[0] for body in lists[:3]] == ["Title 11"] * 3
     assert all("+1.00" in body for body in lists[:2])
     assert "heads 1–4" in lists[2]  # all of them voted for it
     # The cells are the corpus's own: what this document's similarities are among all documents'.
@@ -322,18 +324,20 @@ def test_uploads_become_documents_to_choose_edit_compare_and_remove(
     )
     app.run()
     assert "bad.txt is no text" in said(app)
-    box = next(box for box in app.selectbox if box.label == "Look at")
+    box = next(box for box in app.selectbox if box.label == "Text to change")
     assert box.options == ["Pasted text", "one.txt"]
     assert app.text_area[0].value == "harbour harbour loom"
     app = settled(press(app, "Embed"), whole)
     assert "bad.txt" not in said(app)
-    assert "to compare the two" in said(app)
+    assert "Add a second document to compare the two" in said(app)
     app.file_uploader[0].set_value(
         [("two.json", json.dumps({"text": "violin glacier 3"}).encode(), "application/json")]
     )
     app.run()
     assert app.text_area[0].value == "violin glacier 3"
-    app = settled(press(app, "Embed"), whole)
+    assert whole(app), "a new upload does not hide the answer"
+    assert "harbour" in words_shown(app)
+    app = settled(press(app, "Embed"), lambda app: whole(app) and "glacier" in words_shown(app))
     other = next(box for box in app.selectbox if box.label == "The other document")
     assert other.options == ["none", "one.txt"]
     other.set_value(_key_of(app, "one.txt")).run()
@@ -344,7 +348,47 @@ def test_uploads_become_documents_to_choose_edit_compare_and_remove(
     assert app.text_area[0].value == "violin glacier 3"
     assert "pairs" in said(app)
     press(app, "Remove")
-    assert next(box for box in app.selectbox if box.label == "Look at").options == ["Pasted text", "one.txt"]
+    assert next(box for box in app.selectbox if box.label == "Text to change").options == ["Pasted text", "one.txt"]
+
+
+def words_shown(app: AppTest) -> str:
+    """The text of the answer, word by word."""
+    return said(app).split('<div class="hs-words" dir="auto">')[-1]
+
+
+@pytest.mark.slow
+def test_several_files_are_embedded_in_one_go_with_a_tab_each(open_page: Callable[..., AppTest], cache: Path) -> None:
+    app = open_page(cache)
+    assert app.expander[0].label == "Paste or upload documents"
+    files = [(f"{word}.txt", f"{word} {word} 12".encode(), "text/plain") for word in ("harbour", "violin", "glacier")]
+    app.file_uploader[0].set_value(files)
+    app = settled(press(app.run(), "Embed all 3"), whole)
+    assert [tab.label for tab in app.tabs] == ["1 · harbour\\.txt", "2 · violin\\.txt", "3 · glacier\\.txt"]
+    assert app.session_state["the form is open"] is False
+    assert "harbour" in words_shown(app)
+    tickets = {key: ticket for key, ticket in app.session_state[embedding._KEPT].items() if key.startswith("beginning")}
+    assert len(tickets) == 3, "those in the other tabs are embedded too"
+    app.session_state["whose answer is shown"] = "3 · glacier\\.txt"
+    app = settled(app.run(), lambda app: whole(app) and "glacier" in words_shown(app))
+    assert "harbour" not in words_shown(app)
+
+
+def test_without_a_head_the_embedding_turns_as_far_as_the_model_says(
+    open_page: Callable[..., AppTest], cache: Path, tiny_model: Path
+) -> None:
+    text = "harbour violin enzyme 5"
+    app = settled(paste(open_page(cache, off_layer="1", off_head="2"), text), whole)
+    model = Embedder.load(EmbedderConfig(model=str(tiny_model)))
+    with ablated(model.extractor, model.without([(1, 2)])):
+        off = model.embed([text]).stage(3)[0].astype(float)
+    on = model.embed([text]).stage(3)[0].astype(float)
+    angle = np.degrees(np.arccos(on @ off / np.linalg.norm(on) / np.linalg.norm(off)))
+    assert f"Without layer 1 head 2, the embedding turns by {angle:.1f}°" in said(app)
+    assert "the corpus documents are the stored ones, with the head on" in said(app)
+    stored = np.concatenate(list(Run(cache, "tiny").vectors(3))).astype(float)
+    nearest = int(np.argmax(stored @ off / np.linalg.norm(stored, axis=1)))
+    lists = [element.proto.body for element in app.get("html") if '<div class="hs-cards">' in element.proto.body]
+    assert f'hs-title">1. Title {nearest}<' in lists[4]
 
 
 @pytest.mark.slow
@@ -480,7 +524,7 @@ def test_a_run_without_figures_or_maps_shows_what_it_can(
     assert "python -m precompute analyse tiny" in [block.value for block in app.code]
     assert "python -m precompute project tiny" in [block.value for block in app.code]
     assert "Topic profile" not in headings(app)
-    assert said(app).count('<div class="hs-cards">') == 3
+    assert said(app).count('<div class="hs-cards">') == 5
 
 
 def test_a_run_without_labels_has_a_profile_all_the_same(
@@ -538,7 +582,7 @@ def test_torch_comes_only_with_the_first_document() -> None:
 
     code = (
         "import sys; import pages.use.your_document.input, pages.use.your_document.export, pages.shared.embedding, "
-        "pages.use.your_document.sections, pages.use.your_document.sections; print('torch' in sys.modules)"
+        "pages.use.your_document.compare, pages.use.your_document.neighbours; print('torch' in sys.modules)"
     )
     found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "False"

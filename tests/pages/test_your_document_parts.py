@@ -23,9 +23,11 @@ from pages.shared.embedding import EmbeddedText
 from pages.shared.figures.words import resting, runs, strongest_words, words_html
 from pages.shared.heads_in_address import heads_named
 from pages.shared.show import defused
-from pages.use.your_document.export import as_json, file_name, report_html, whole_table
+from pages.use.your_document.documents import MOST, PASTED, OwnDocuments
+from pages.use.your_document.export import as_json, file_name, whole_table
 from pages.use.your_document.figures import MOST_TOPICS, activation_figure, profile_figure, shown_topics
-from pages.use.your_document.input import EXAMPLE, MOST, PASTED, OwnDocuments
+from pages.use.your_document.input import EXAMPLE
+from pages.use.your_document.report import report_html
 from pages.use.your_document.state import DocumentView, consensus_sentences, standing
 from tests.support.synthetic import FOOTBALL_REPORT, misnamed_run
 

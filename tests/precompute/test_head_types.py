@@ -146,7 +146,7 @@ def shown(model: Embedder, folder: Path, sentences: list[Sentence]) -> Claims:
 
 
 def test_an_untrained_model_has_none(tmp_path: Path) -> None:
-    """So it is over all sentences: docs/treebank.md."""
+    """So it is over all sentences: docs/head-types.md."""
     twin = Embedder.load(EmbedderConfig(model="all-MiniLM-L6-v2"), untrained=Untrained(0, lambda *size: None))
     assert not any(shown(twin, tmp_path, read_treebank()[::3]).values())
 

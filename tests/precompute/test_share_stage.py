@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -202,14 +203,39 @@ def test_every_page_shows_stage_4(share_cache: Path, page: str, monkeypatch: pyt
 
 
 @pytest.mark.slow
-def test_the_lab_turns_heads_in_the_model_s_own_embedding(share_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lab = "pages/use/retrieval_lab/page.py"
+def test_the_lab_s_full_embedding_at_stage_4_is_the_sum(share_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the rest it is the model's own embedding; without, what the heads' shares add up to."""
+    run, lab = Run(share_cache, "four"), "pages/use/retrieval_lab/page.py"
+    titles = run.documents(["title"])["title"].to_pylist()
+    own = int(run.vector_docs()[0])
+
+    def best(rows: np.ndarray) -> list[str]:
+        scores = unit(rows) @ unit(rows)[own]
+        return [titles[doc] for doc in np.argsort(-scores, kind="stable") if doc != own][:10]
+
+    def found(app: Any) -> list[str]:
+        """On the left."""
+        bodies = [one.proto.body for one in app.get("html") if one.proto.body.startswith("<details")]
+        return [re.search(r'hs-title">\d+\. (?:✓ )?(.*?)</span>', body)[1] for body in bodies[:10]]  # type: ignore[index]
+
     app = page_at(share_cache, lab, monkeypatch, run="four", stage="4")
-    assert "The model's own embedding, heads turned up and down" in [one.value for one in app.subheader]
-    captions = [one.value for one in app.caption]
-    assert any(one.startswith("rest + Σ weight × share") for one in captions)
+    assert any(one.value.startswith("rest + Σ weight × share") for one in app.caption)
+    assert found(app) == best(vectors(run, 3))
     next(one for one in app.toggle if one.label == "Keep the rest").set_value(False).run()
     assert not app.exception
     assert any(one.value.startswith("Σ weight × share") for one in app.caption)
+    assert found(app) == best(read_share_space(run).full(vectors(run, 4)))
     other = page_at(share_cache, lab, monkeypatch, run="four", stage="3")
     assert not [one for one in other.toggle if one.label == "Keep the rest"]
+
+
+@pytest.mark.slow
+def test_what_the_job_ranks_by_at_stage_4_is_named_for_what_it_is(
+    share_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = "pages/use/retrieval_lab/page.py"
+    app = page_at(share_cache, lab, monkeypatch, run="four", stage="4", lab="Metrics")
+    assert any(
+        "by the heads' shares side by side, not by their sum" in one.value.replace("\\", "") for one in app.caption
+    )
+    assert any("side by side" in chart.proto.spec for chart in app.get("plotly_chart"))

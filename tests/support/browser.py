@@ -202,7 +202,8 @@ def still(locator: Locator) -> dict[str, float]:
     found: list[dict[str, float]] = []
 
     def stays() -> None:
-        before, _ = locator.bounding_box(), locator.page.wait_for_timeout(50)
+        before = locator.bounding_box()
+        locator.page.wait_for_timeout(50)
         after = locator.bounding_box()
         assert after is not None
         assert after == before

@@ -48,6 +48,7 @@ export function forKeys(own) {
     choose: (point) => own.choose(point),
     zoom: (factor, x, y) => own.drawing.zoom?.(factor, x, y),
     whole: () => own.whole(),
+    fit: () => own.fit(),
     clear: () => own.clear(),
   };
 }

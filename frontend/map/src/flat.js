@@ -109,6 +109,7 @@ function densityImage(map, painted, colours, paper, side, ratio, heads, only) {
   const count = map.x.length;
   const few = count / heads < 3_000;
   const rank = (category) => (category === 0 ? 0 : painted.isStrongCategory(category) ? 2 : 1);
+  const front = new Uint8Array(painted.inFront ? side * side : 0); // pixels that the head in front has taken
   let most = 1;
   for (let point = 0; point < count; point += 1) {
     const own = only < 0 || point % heads === only;
@@ -120,7 +121,10 @@ function densityImage(map, painted, colours, paper, side, ratio, heads, only) {
       for (let dx = -reach; dx <= reach; dx += 1) {
         if (dx * dx + dy * dy > reach * reach || x + dx < 0 || x + dx >= side || y + dy < 0 || y + dy >= side) continue;
         const at = (y + dy) * side + x + dx;
-        if (!counts[at] || rank(category) >= rank(layer[at])) layer[at] = category;
+        if (!counts[at] || (rank(category) >= rank(layer[at]) && !(front[at] && rank(category) < 2 && !painted.inFront(point)))) {
+          layer[at] = category;
+          if (painted.inFront) front[at] = painted.inFront(point) ? 1 : 0;
+        }
         counts[at] += 1;
         if (counts[at] > most) most = counts[at];
       }

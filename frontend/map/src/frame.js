@@ -1,4 +1,4 @@
-// The elements that stay while the map is shown: controls beside it, tools above, the box with what lies over the
+// The elements that stay while the map is shown: controls beside it (or below, where there is no room), tools above, the box with what lies over the
 // drawing, and the lines below.
 
 import { element, svgElement } from "./dom.js";
@@ -19,8 +19,9 @@ export function frame(root) {
   made.ring.style.display = "none";
   made.box.append(made.svg, made.tip);
   const keys = element("div", { class: "help keys", "aria-hidden": "true" }, SHORT_HELP);
-  const fingers = element("div", { class: "help fingers" }, "Drag moves · two fingers zoom · a tap chooses");
-  const foot = element("div", { class: "foot" }, made.status, keys, fingers);
-  root.replaceChildren(made.side, element("div", { class: "main" }, made.bar, made.box, foot, made.live));
+  const fingers = element("div", { class: "help fingers" }, "Drag to move · pinch to zoom · tap to open");
+  const mouse = element("div", { class: "help mouse" }, "Ctrl + wheel zooms · drag to move");
+  const foot = element("div", { class: "foot" }, made.status, keys, fingers, mouse);
+  root.replaceChildren(element("div", { class: "layout" }, element("div", { class: "main" }, made.bar, made.box, foot, made.live), made.side));
   return made;
 }

@@ -108,6 +108,17 @@ export function listen(stage, ask) {
     if (point >= 0 && kind(event) === "touch") show(point); // a finger cannot hover
     return ask.click(point);
   };
+  // A plain wheel scrolls the page, which the library would not let it; with Ctrl (or a pinch on a touchpad) it zooms.
+  layer.addEventListener(
+    "wheel",
+    (event) => {
+      event.stopPropagation();
+      if (!(event.ctrlKey || event.metaKey) || !ask.movable()) return;
+      event.preventDefault();
+      ask.zoom(Math.exp(-Math.max(-120, Math.min(120, event.deltaY)) / 240), ...at(event));
+    },
+    { capture: true, passive: false },
+  );
   layer.addEventListener("pointerup", finish);
   layer.addEventListener("pointercancel", finish);
   layer.addEventListener("pointerleave", (event) => !drawn && kind(event) === "mouse" && hide());

@@ -7,6 +7,8 @@ import { layers } from "./paint.js";
 
 const MANY = 100_000;
 const DISTANCE = 1.06; // of the camera, for the whole map
+const GLIDE = 350; // milliseconds
+const STILL = window.matchMedia("(prefers-reduced-motion: reduce)");
 
 export function hasWebGL() {
   try {
@@ -67,18 +69,19 @@ export class GlMap {
     }
     // The library draws in the order that it is given; nothing else depends on it, for picking is ours.
     const layer = layers(painted);
-    const next = [2, 2, 2];
-    for (let i = 0; i < count; i += 1) {
+    const front = painted.inFront;
+    const layerOf = (i) => {
       const own = layer[painted.category[i]];
-      if (own < 1) next[1] += 1;
-      if (own < 2) next[2] += 1;
-    }
+      return own === 2 ? 3 : own === 1 && front?.(i) ? 2 : own;
+    };
+    const next = [2, 2, 2, 2];
+    for (let i = 0; i < count; i += 1) for (let above = layerOf(i) + 1; above < 4; above += 1) next[above] += 1;
     const rows = new Array(count + 2);
     for (let i = 0; i < count; i += 1) {
       const row = map.rows[i];
       const category = painted.category[i];
       row[2] = category;
-      rows[next[layer[category]]++] = row;
+      rows[next[layerOf(i)]++] = row;
     }
     [rows[0], rows[1]] = [map.rows[count], map.rows[count + 1]];
     rows[0][2] = painted.unseen;
@@ -108,9 +111,11 @@ export class GlMap {
     return { x: (x + 1) / 2, y: (y + 1) / 2, zoom: DISTANCE / this.plot.get("cameraDistance") };
   }
 
-  lookAt(camera) {
+  // ``gliding`` takes a moment, for those who have not asked for less motion.
+  lookAt(camera, gliding = false) {
     const { x, y, zoom } = limited(camera ?? WHOLE);
-    this.plot.zoomToLocation([2 * x - 1, 2 * y - 1], DISTANCE / zoom);
+    const options = gliding && !STILL.matches ? { transition: true, transitionDuration: GLIDE } : {};
+    this.plot.zoomToLocation([2 * x - 1, 2 * y - 1], DISTANCE / zoom, options);
   }
 
   pan(dx, dy) {

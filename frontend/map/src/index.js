@@ -7,22 +7,25 @@ import { ownPart, readOwnPart, writeOwnPart } from "./address.js";
 import { forKeys, forPointers } from "./answers.js";
 import { parseArea } from "./area.js";
 import { formatCamera } from "./camera.js";
-import { chips, colourChoice, legend } from "./controls.js";
+import { chips, colourChoice, frontNote, legend } from "./controls.js";
 import { spotOf } from "./direction.js";
+import { fitting } from "./fit.js";
 import { FlatMap } from "./flat.js";
 import { frame } from "./frame.js";
 import { listen } from "./gestures.js";
 import { GlMap, hasWebGL } from "./gl.js";
 import { formatHeads, parseHeads } from "./heads.js";
+import { paintedOver } from "./hidden.js";
 import { listenToKeys } from "./keyboard.js";
+import { islands, labelsLayer, placed } from "./labels.js";
 import { mount } from "./mount.js";
-import { paint, themeOf } from "./paint.js";
+import { colouring, paint, themeOf } from "./paint.js";
 import { download } from "../../../pages/shared/components/dom.js";
 import { fileName, picture } from "./picture.js";
 import { ringsLayer, ringsOf } from "./rings.js";
 import { keep, mapOf, memory } from "./store.js";
 import { toolBar } from "./tools.js";
-import { captionWords, pointWords, statusWords } from "./words.js";
+import { captionWords, islandNames, pointWords, statusWords } from "./words.js";
 
 const SETTLED = 300; // milliseconds without a move until the camera goes into the address
 
@@ -36,6 +39,7 @@ class HeadMap {
     this.view = null;
     this.mode = "pan";
     Object.assign(this, frame(root));
+    this.drawLabels = labelsLayer(this.svg);
     this.drawRings = ringsLayer(this.svg);
     this.svg.append(this.ring);
     this.gestures = listen({ layer: this.box, svg: this.svg, tip: this.tip, ring: this.ring }, forPointers(this));
@@ -75,26 +79,37 @@ class HeadMap {
     this.asking = null;
     if (before?.key !== meta.key) this.keys.drop(); // its point is another one's now
     if (!this.view || before.run !== meta.run) {
-      this.view = { heads: parseHeads(null, meta.heads), colour: "head", focus: null, area: null, doc: null, hits: null, camera: null, layout: "one" };
+      this.view = { heads: parseHeads(null, meta.heads), colour: "head", focus: null, area: null, doc: null, hits: null, camera: null, layout: "one", list: false, front: null };
       this.readAddress(true);
     } else {
       this.writeAddress();
       if (before.stage !== meta.stage) this.view.area = null;
+      if (before.turn !== meta.turn) this.readChosen(); // the panel beside the map has opened or closed something
     }
     this.view.hits = meta.hits ? new Set(meta.hits.map((doc) => this.map.documents.position(doc))) : null;
     this.show();
   }
 
   readAddress(arrival = false) {
-    Object.assign(this.view, readOwnPart(this.meta, arrival), { focus: null });
+    Object.assign(this.view, readOwnPart(this.meta, arrival));
     const address = new URLSearchParams(window.location.search);
-    const area = address.get("area");
-    this.view.area = parseArea(area, this.meta.stage) ? area : null;
-    const doc = Number(address.get("doc"));
-    this.view.doc = Number.isInteger(doc) && this.map.documents.position(doc - 1) >= 0 ? doc : null;
+    this.setChosen(address.get("area"), Number(address.get("doc")));
     this.writeAddress();
     if (this.drawing?.movable) this.drawing.lookAt(this.view.camera);
     if (!arrival) this.show();
+  }
+
+  // As the server says, which has put it into the address as well.
+  readChosen() {
+    const { area, doc, list } = this.meta.chosen ?? {};
+    this.setChosen(area ?? null, doc ?? null);
+    this.view.list = Boolean(list) && this.view.focus !== null;
+    this.writeAddress();
+  }
+
+  setChosen(area, doc) {
+    this.view.area = parseArea(area, this.meta.stage) ? area : null;
+    this.view.doc = Number.isInteger(doc) && this.map.documents.position(doc - 1) >= 0 ? doc : null;
   }
 
   writeAddress() {
@@ -108,9 +123,13 @@ class HeadMap {
   }
 
   change(what) {
+    const focus = this.view.focus;
+    const listed = this.view.list;
     Object.assign(this.view, what);
+    if (this.view.focus === null) this.view.list = false;
     this.writeAddress();
     this.show();
+    if (listed && this.view.focus !== focus) this.report();
     if (what.heads && this.view.area) {
       clearTimeout(this.later);
       this.later = setTimeout(() => this.report(), 700); // the table counts chosen heads only
@@ -120,17 +139,22 @@ class HeadMap {
   pick(what) {
     Object.assign(this.view, what);
     this.show();
-    this.report();
+    this.report(Object.values(what).some(Boolean));
   }
 
-  report() {
+  // ``opens`` where a gesture has chosen something, which the panel beside the map then shows.
+  report(opens = false) {
     const own = ownPart(this.view, this.meta);
     memory(this.meta.run).told = own;
-    this.tell("picked", { area: this.view.area, doc: this.view.doc, ...own });
+    this.tell("picked", { area: this.view.area, doc: this.view.doc, ...own, opens });
   }
 
   clear() {
-    if (this.view.area || this.view.doc !== null) this.pick({ area: null, doc: null });
+    if (this.chosen()) this.pick({ area: null, doc: null, list: false });
+  }
+
+  chosen() {
+    return Boolean(this.view.area) || this.view.doc !== null || this.view.list;
   }
 
   whole() {
@@ -138,6 +162,12 @@ class HeadMap {
     this.drawing.lookAt(null);
     this.view.camera = null;
     this.writeAddress();
+  }
+
+  fit() {
+    const place = this.drawing?.movable && this.drawing.place();
+    const camera = place && fitting(this.map, (point) => this.painted.isLit(point), this.size(), (place[2] - place[0]) / this.drawing.camera().zoom);
+    if (camera) this.drawing.lookAt(camera, true);
   }
 
   choose(point) {
@@ -165,14 +195,31 @@ class HeadMap {
     const focus = this.root.getRootNode().activeElement;
     const mark = focus && this.root.contains(focus) ? [focus.tagName, focus.getAttribute("aria-label") ?? focus.textContent] : null;
     this.painted = paint(this.view, this.map, this.meta, dark, ground, paper);
+    this.name(dark);
     this.ensureDrawing();
-    this.side.replaceChildren(chips(this.meta, this.view, dark, change), colourChoice(this.meta, this.view, change), legend(this.meta, this.view, this.map, dark, change));
+    const note = frontNote(this.view, this.hidden, change);
+    this.side.replaceChildren(chips(this.meta, this.view, dark, change), ...(note ? [note] : []), colourChoice(this.meta, this.view, change), legend(this.meta, this.view, this.map, dark, change, () => this.pick({ list: true })));
     this.tools();
     if (mark) [...this.root.querySelectorAll(mark[0])].find((own) => (own.getAttribute("aria-label") ?? own.textContent) === mark[1])?.focus({ preventScroll: true });
     const { drawing } = this;
     drawing.draw(this.map, this.painted, paper, this.meta, this.view, ink).then(() => this.follow(drawing));
     this.follow(drawing);
     this.say();
+  }
+
+  // Names of the islands and heads that are painted over: they change with the map, heads, colouring and order alone.
+  name(dark) {
+    const { view, meta, map } = this;
+    const sign = [meta.key, map.x.length, formatHeads(view.heads, meta.heads), view.colour, view.focus, view.front].join("/");
+    if (sign === this.named) return;
+    this.named = sign;
+    const shownHeads = new Uint8Array(meta.heads);
+    for (const head of view.heads) shownHeads[head - 1] = 1;
+    const { of, column } = colouring(view, map, meta, dark);
+    // By activation every shade is a colour; what is named are heads.
+    const kind = view.colour === "activation" ? (point) => point % meta.heads : of;
+    this.islands = islands(map, islandNames(view, meta), kind, (point) => shownHeads[point % meta.heads] === 1, Boolean(column));
+    this.hidden = paintedOver(map, meta.heads, view);
   }
 
   ensureDrawing() {
@@ -198,11 +245,12 @@ class HeadMap {
   }
 
   tools() {
-    const shown = { mode: this.mode, layout: this.view.layout, movable: this.drawing.movable, chosen: this.view.area || this.view.doc !== null };
+    const shown = { mode: this.mode, layout: this.view.layout, movable: this.drawing.movable, chosen: this.chosen(), some: this.view.heads.size && this.view.heads.size < this.meta.heads };
     this.bar.replaceChildren(...toolBar(shown, {
       mode: (mode) => { this.mode = mode; this.tools(); },
       layout: (layout) => { this.keys.drop(); this.change({ layout }); },
       whole: () => this.whole(),
+      fit: () => this.fit(),
       save: () => this.save(),
       clear: () => this.clear(),
     }));
@@ -211,7 +259,7 @@ class HeadMap {
   }
 
   say() {
-    this.status.textContent = statusWords(this.view, this.map, this.meta, this.painted.strong, this.webgl);
+    this.status.textContent = statusWords(this.map, this.painted, this.webgl);
     this.root.dataset.heads = formatHeads(this.view.heads, this.meta.heads) ?? "all";
     this.root.dataset.lit = String(this.painted.strong);
     this.root.dataset.colour = this.view.colour;
@@ -237,10 +285,18 @@ class HeadMap {
     const spots = at < 0 ? [] : places.map((own, head) => spotOf(this.map, own, at * this.meta.heads + head));
     this.rings = ringsOf(spots, this.size(), this.view.layout === "one"); // small maps are named already
     this.drawRings(this.rings);
+    this.labels = this.namesOnScreen(drawing);
+    this.drawLabels(this.labels);
+  }
+
+  // A chosen document's rings say which head is where; small maps are named already.
+  namesOnScreen(drawing) {
+    if (this.view.layout !== "one" || this.rings.length) return [];
+    return placed(this.islands, (point) => this.spot(point), this.size(), drawing.movable ? drawing.camera().zoom : 1, []);
   }
 
   async save() {
-    const sheet = await picture(this.drawing, this.size(), this.rings ?? [], themeOf(this.root), captionWords(this.view, this.meta));
+    const sheet = await picture(this.drawing, this.size(), { rings: this.rings ?? [], labels: this.labels ?? [] }, themeOf(this.root), captionWords(this.view, this.meta));
     await download(sheet, fileName(this.meta.run, this.meta.stage));
   }
 

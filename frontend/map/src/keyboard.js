@@ -1,7 +1,7 @@
 // The map by keys, while its box has the focus: a cursor that goes from point to point, zoom, choosing, clearing.
 
-export const HELP = "Arrow keys go from point to point (with Shift in leaps), Enter chooses the document, + and − zoom, 0 shows the whole map, Escape clears.";
-export const SHORT_HELP = "Arrow keys: next point · Enter: choose · + −: zoom · 0: whole map · Esc: clear";
+export const HELP = "Arrow keys move from point to point (with Shift in larger steps), Enter opens the document, plus and minus zoom, F fits the chosen heads, 0 shows the whole map, Escape clears the selection.";
+export const SHORT_HELP = "Arrow keys: next point · Enter: open · + −: zoom · F: fit · 0: whole map · Esc: clear";
 const DIRECTIONS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const STEP = 3; // pixels at least: in a cloud every press is to be seen
 const LEAP = 60;
@@ -21,6 +21,7 @@ export function listenToKeys(box, ask) {
     "=": () => zoom(ZOOM),
     "-": () => zoom(1 / ZOOM),
     0: () => ask.whole(),
+    f: () => ask.fit(),
     Escape: () => {
       drop();
       ask.clear();

@@ -24,6 +24,7 @@ export function colouring(view, map, meta, dark) {
 }
 
 // Categories: 0 ground, then every colour three times (as it is, strong, faded), then one that nobody sees.
+// Heads that are in front are drawn after all others: ``inFront(point)``.
 export function paint(view, map, meta, dark, ground, paper) {
   const { colours, of, column } = colouring(view, map, meta, dark);
   const { heads } = meta;
@@ -38,13 +39,13 @@ export function paint(view, map, meta, dark, ground, paper) {
   const searching = view.hits !== null;
   const focusing = column && view.focus !== null;
   const highlighting = polygon || position >= 0 || searching;
-  let strong = 0;
+  let [strong, lit] = [0, 0];
   for (let point = 0; point < count; point += 1) {
     const at = Math.floor(point / heads);
     const own = of(point);
-    const lit = chosen[point % heads] === 1 && (!focusing || own === view.focus);
+    const shown = chosen[point % heads] === 1 && (!focusing || own === view.focus);
     let high = at === position;
-    if (!high && lit && highlighting) {
+    if (!high && shown && highlighting) {
       if (searching && view.hits.has(at)) high = true;
       else if (polygon) {
         const x = map.x[point];
@@ -53,7 +54,8 @@ export function paint(view, map, meta, dark, ground, paper) {
       }
     }
     if (high) strong += 1;
-    category[point] = high ? 1 + n + own : !lit ? 0 : highlighting ? 1 + 2 * n + own : 1 + own;
+    if (high || shown) lit += 1;
+    category[point] = high ? 1 + n + own : !shown ? 0 : highlighting ? 1 + 2 * n + own : 1 + own;
   }
   const size = count > 100_000 ? 1.6 : count > 20_000 ? 2.4 : 4;
   const large = strong > 4_000 ? size * 1.25 : Math.max(7, size * 1.7);
@@ -67,6 +69,8 @@ export function paint(view, map, meta, dark, ground, paper) {
     unseen: 1 + 3 * n,
     isStrongCategory: (own) => own > n && own <= 2 * n,
     isLit: (point) => category[point] !== 0,
+    inFront: view.front === null ? null : (point) => point % heads === view.front - 1,
+    lit,
     of,
     palette: colours,
   };

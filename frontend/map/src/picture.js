@@ -1,12 +1,13 @@
 // The map as a picture to take away: as it is seen, twice as fine as the screen's points, with a line that says what it is.
 
+import { drawLabels } from "./labels.js";
 import { drawRings } from "./rings.js";
 
 export const SCALE = 2;
 const FOOT = 34;
 const PAD = 14;
 
-export async function picture(drawing, [width, height], rings, { paper, ink, font }, caption) {
+export async function picture(drawing, [width, height], { rings, labels }, { paper, ink, font }, caption) {
   const map = await drawing.picture(SCALE);
   const sheet = document.createElement("canvas");
   sheet.width = Math.round(width * SCALE);
@@ -20,6 +21,7 @@ export async function picture(drawing, [width, height], rings, { paper, ink, fon
   context.beginPath();
   context.rect(0, 0, width, height);
   context.clip();
+  drawLabels(context, labels, paper, ink, font);
   drawRings(context, rings, paper, ink, font);
   context.restore();
   context.fillStyle = paper;

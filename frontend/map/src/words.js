@@ -14,13 +14,21 @@ export function pointWords(point, view, map, meta) {
   return { title: `${map.documents.docs[at] + 1} · ${map.documents.title(at)}`, meta: parts.join(" · ") };
 }
 
-export function statusWords(view, map, meta, lit, webgl) {
+export function statusWords(map, { lit, strong }, webgl) {
   const number = (value) => value.toLocaleString("en");
-  const said = [`${number(map.x.length)} points`];
-  if (view.heads.size < meta.heads) said.push(`${number(map.documents.docs.length * view.heads.size)} of chosen heads`);
-  if (lit) said.push(`${number(lit)} lit up`);
-  if (!webgl) said.push("This browser has no WebGL: you see an image of the density, which can be chosen from but not zoomed");
+  const points = (count) => `${number(count)} point${count === 1 ? "" : "s"}`;
+  const said = [lit < map.x.length ? `${number(lit)} of ${points(map.x.length)}` : points(lit)];
+  if (strong) said.push(`${number(strong)} highlighted`);
+  if (!webgl) said.push("This browser has no WebGL: the map is a density image. You can select points but not zoom");
   return said.join(" · ");
+}
+
+// What is written on the islands, by the colour: heads' numbers, groups, or the values of a column.
+export function islandNames(view, meta) {
+  const column = meta.columns.find((own) => own.name === view.colour);
+  if (column) return [...column.values, null].map((name, code) => (view.focus === null || view.focus === code ? name : null));
+  if (view.colour === "group") return Array.from({ length: meta.groups }, (_, group) => `group ${group + 1}`);
+  return Array.from({ length: meta.heads }, (_, head) => (view.heads.has(head + 1) ? String(head + 1) : null));
 }
 
 export function captionWords(view, meta) {

@@ -11,7 +11,7 @@ state = choose_run()
 
 st.title("Head map", help=why("stage", "key/value group", "activation"))
 st.markdown(
-    "Every point is **one head's vector of one document**; points that lie close are vectors that are alike. "
+    "Every point is **one head's vector of one document**. Nearby points are similar vectors. "
     "Heads that form separate clusters encode different information."
 )
 

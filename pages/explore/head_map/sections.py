@@ -1,21 +1,41 @@
-"""The parts of the Head map: the map itself, and the chosen document."""
+"""The parts of the Head map: the map itself, and beside it what was chosen on it."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
 
-from pages.explore.head_map.selection import selection
-from pages.explore.head_map.state import linked_document, read_address, to_address
-from pages.shared.cards import Card, open_card
+from pages.explore.head_map.selection import found_list, selection, value_list
+from pages.explore.head_map.state import (
+    MapView,
+    chosen_in_address,
+    decide_view,
+    decided,
+    linked_document,
+    read_address,
+    to_address,
+)
+from pages.shared.components.beside import asked, beside
 from pages.shared.components.map import head_map
 from pages.shared.components.map_data import MOST_EXTRA, StageMap, message, stage_map
 from pages.shared.controls import SEARCH_HELP, choose_stage, say_what_was_searched
-from pages.shared.data import RunState, documents, search
+from pages.shared.data import RunState, search
+from pages.shared.document_list import read_document
 from pages.shared.notices import shows_mistakes
 from pages.shared.url import MOST_LETTERS, choice_to_url, words_from_url
 
 _KNOWN = "maps the browser has"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search brought; ``more`` where there are more documents than these."""
+
+    words: str
+    docs: np.ndarray
+    more: bool
 
 
 @st.fragment
@@ -23,7 +43,7 @@ _KNOWN = "maps the browser has"
 def one_map(state: RunState) -> None:
     """The map with all that is linked to it; it reruns without the rest of the page."""
     assert state.manifest is not None
-    heads, count = state.manifest.shape.heads, int(state.manifest.corpus["documents"])
+    count = int(state.manifest.corpus["documents"])
     left, right = st.columns([3, 2], gap="medium")
     with left:
         stage = choose_stage(state.manifest)
@@ -31,34 +51,61 @@ def one_map(state: RunState) -> None:
         found = _search(state)
     drawn = stage_map(state, stage)
     _say_what_is_left_out(drawn)
+    turn = decided()
     known: set[str] = st.session_state.setdefault(_KNOWN, set())
-    told = message(state, stage, found, known, linked_document(count))
-    event = head_map(told)
-    known |= {told["key"], told["base"]}
-    if event.wanted:  # another tab of this session, or a message that was lost
-        known -= {told["key"], told["base"]}
-        st.rerun(scope="fragment")
-    if event.picked is not None:
-        to_address(event.picked)
-    view = read_address(stage, heads, count)
-    if view.doc is not None:
-        _document(state, view.doc)
+    told = message(state, stage, None if found is None else found.docs, known, linked_document(count))
+    told |= {"turn": turn, "chosen": chosen_in_address(count)}
+    places = beside("map")
+    with places.picture:
+        event = head_map(told, lambda: asked("map"))
+        known |= {told["key"], told["base"]}
+        if event.wanted:  # another tab of this session, or a message that was lost
+            known -= {told["key"], told["base"]}
+            st.rerun(scope="fragment")
+        if event.picked is not None:
+            to_address(event.picked)
+        view = read_address(state, stage)
+        if not view.chosen and found is None:
+            st.caption(
+                "Click a point to read its document. Draw a lasso or a box to list the documents and heads inside it."
+            )
+    if view.chosen or (found is not None and len(found.docs)):
+        with places.result("What you chose on the map", _close):
+            _results(state, drawn, view, found)
+
+
+def _results(state: RunState, drawn: StageMap, view: MapView, found: Found | None) -> None:
+    """A list where an area, a legend entry or words were chosen, the document that is open, and the list's figures."""
+
+    def document() -> None:
+        if view.doc is not None:
+            read_document(state, view.doc)
+
     if view.polygon is not None:
-        selection(state, drawn, view.polygon, view.heads)
-    elif view.doc is None:
-        st.caption(
-            "Click a point to read its document; draw a lasso or a box to see which documents and heads are there."
-        )
+        selection(state, drawn, view.polygon, view.heads, document)
+    elif view.value is not None:
+        value_list(state, view.value)
+        document()
+    elif found is not None and len(found.docs):
+        found_list(state, found.docs, found.words, found.more)
+        document()
+    else:
+        document()
 
 
-def _search(state: RunState) -> np.ndarray | None:
+def _close() -> None:
+    decide_view(doc="", area="", list="")
+    st.session_state["words"] = ""
+
+
+def _search(state: RunState) -> Found | None:
     assert state.manifest is not None
     words_from_url("words")
     given = st.text_input(
         "Highlight documents",
         key="words",
         max_chars=MOST_LETTERS,
-        placeholder="words of a title or text",
+        placeholder="words in a title or text",
         help=SEARCH_HELP,
     )
     words = given.split()
@@ -68,27 +115,21 @@ def _search(state: RunState) -> np.ndarray | None:
     found = search(state, " ".join(words))
     count, every = len(found.docs), int(state.manifest.corpus["documents"])
     if count:
-        have = "have all of these words" if words[1:] else "have it"
+        contain = "contains" if count == 1 else "contain"
         more = f"More than {count:,}" if found.more else f"{count:,}"
-        first = " The first of them are highlighted." if found.more else ""
-        st.caption(f"{more} of {found.searched or every:,} documents {have}.{first}")
+        first = " The first ones are highlighted." if found.more else ""
+        what = "all of these words" if words[1:] else "this word"
+        st.caption(f"{more} of {found.searched or every:,} documents {contain} {what}.{first}")
     else:
-        st.caption("No document has all of these words. Try fewer.")
+        st.caption("No document contains all of these words. Try fewer.")
     say_what_was_searched(state, found)
-    return found.docs
+    return Found(" ".join(words), found.docs, found.more)
 
 
 def _say_what_is_left_out(drawn: StageMap) -> None:
     if drawn.left_out:
         st.caption(
             f":material/filter_alt: {len(drawn.docs):,} of {len(drawn.docs) + drawn.left_out:,} documents are drawn: "
-            "a sample, in which every topic has its share. A document that you choose is drawn in any case, and so are "
-            f"up to {MOST_EXTRA} that a search finds."
+            "a sample stratified by topic. A document that you choose is always drawn, and so are up to "
+            f"{MOST_EXTRA} search results."
         )
-
-
-def _document(state: RunState, doc: int) -> None:
-    row = documents(state).row(doc)
-    st.subheader(f"Document {doc + 1}")
-    with st.container(height=260, border=False):
-        open_card(Card(row["title"], [row["topic"], f"{row['tokens']:,} tokens"], row["text"]))

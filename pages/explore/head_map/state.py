@@ -11,14 +11,32 @@ import numpy as np
 import streamlit as st
 
 from core.model.stages import STAGES
-from pages.shared.components.map_data import read_area
+from pages.shared.components.map_data import Column, columns, read_area
+from pages.shared.data import RunState
 from pages.shared.heads_in_address import parse_heads
-from pages.shared.url import choice_to_url
+from pages.shared.url import a, choice_to_url
 
 _CAMERA = re.compile(r"-?[0-9](\.[0-9]{1,6})?,-?[0-9](\.[0-9]{1,6})?,[0-9]{1,3}(\.[0-9]{1,2})?")
-_NAMES = ("area", "doc", "heads", "colour", "camera", "layout")
-"""What the browser tells, with a document or an area that was chosen. The camera is not ``view``: that is the Head
+_NAMES = ("area", "doc", "heads", "colour", "camera", "layout", "focus", "list", "front")
+"""What the browser reports, with a document or an area that was chosen. The camera is not ``view``: that is the Head
 profile's, and choices go from page to page."""
+_DECIDED, _TURN = "what the panel beside the map has decided", "times that the panel has decided"
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value of a column that the map is coloured by; ``code`` is -1 for documents without one."""
+
+    column: Column
+    code: int
+
+    @property
+    def name(self) -> str:
+        return self.column.values[self.code] if self.code >= 0 else "none"
+
+    @property
+    def docs(self) -> np.ndarray:
+        return np.flatnonzero(self.column.codes == self.code)
 
 
 @dataclass(frozen=True)
@@ -28,6 +46,12 @@ class MapView:
     doc: int | None
     polygon: np.ndarray | None
     heads: frozenset[int]
+    value: Value | None
+    """The legend entry whose documents are listed."""
+
+    @property
+    def chosen(self) -> bool:
+        return self.doc is not None or self.polygon is not None or self.value is not None
 
 
 def to_address(picked: Mapping[str, Any]) -> None:
@@ -37,16 +61,42 @@ def to_address(picked: Mapping[str, Any]) -> None:
         choice_to_url(name, "" if value is None else str(value)[:1_200], "")
 
 
+def decide_view(**choices: str) -> None:
+    """Called by callbacks of the panel: choices that the map has not made itself; "" takes one away."""
+    st.session_state[_DECIDED] = {**st.session_state.get(_DECIDED, {}), **choices}
+
+
+def decided() -> int:
+    """Puts what callbacks have decided into the address; how often they have, so that the map knows of it."""
+    choices: dict[str, str] = st.session_state.pop(_DECIDED, {})
+    for name, value in choices.items():
+        choice_to_url(name, value, "")
+    turn: int = st.session_state.get(_TURN, 0) + bool(choices)
+    st.session_state[_TURN] = turn
+    return turn
+
+
+def chosen_in_address(count: int) -> dict[str, str | int | None]:
+    """What the map is told of when ``decided`` has counted on: the document counts from 1."""
+    doc = linked_document(count)
+    return {
+        "area": st.query_params.get("area"),
+        "doc": None if doc is None else doc + 1,
+        "list": st.query_params.get("list"),
+    }
+
+
 def linked_document(count: int) -> int | None:
     """The document that the address names, from 0; None where it names none of the ``count``."""
-    given = st.query_params.get("doc", "")
-    known = given.isascii() and given.isdecimal() and len(given) < 10 and 1 <= int(given) <= count
-    return int(given) - 1 if known else None
+    number = _number(st.query_params.get("doc", ""), count)
+    return None if number is None else number - 1
 
 
-def read_address(stage: int, heads: int, count: int) -> MapView:
-    """Reads the address; what is not there is taken out of it, with a notice."""
-    doc = linked_document(count)
+def read_address(state: RunState, stage: int) -> MapView:
+    """Reads the address; what does not exist is taken out of it, with a notice."""
+    assert state.manifest is not None
+    heads, count = state.manifest.shape.heads, int(state.manifest.corpus["documents"])
+    doc, value = linked_document(count), _linked_value(state)
     chosen = parse_heads(st.query_params.get("heads"), heads)
     area = st.query_params.get("area", "")
     polygon = read_area(area, stage)
@@ -58,18 +108,40 @@ def read_address(stage: int, heads: int, count: int) -> MapView:
         # Camera and layout are the browser's alone; but it would be told to put back what it has taken out.
         "camera": "camera" in st.query_params and not _is_camera(st.query_params["camera"]),
         "layout": st.query_params.get("layout", "heads") != "heads",
+        "focus": "focus" in st.query_params and value is None,
+        "list": st.query_params.get("list", "1") != "1",
+        "front": _number(st.query_params.get("front", "1"), heads) is None,
     }
     for name, bad in wrong.items():
         if bad:
-            st.toast(f"The link names a {name} that does not exist; it is ignored.", icon=":material/link_off:")
+            st.toast(f"The link names {a(name)} that does not exist; it is ignored.", icon=":material/link_off:")
             choice_to_url(name, "", "")
     if polygon is None and area and not wrong["area"]:
         choice_to_url("area", "", "")
+    if value is None and not wrong["list"]:
+        choice_to_url("list", "", "")
     return MapView(
         doc,
         polygon,
         parse_heads(None, heads) or frozenset() if chosen is None else chosen,
+        value if st.query_params.get("list") == "1" else None,
     )
+
+
+def _linked_value(state: RunState) -> Value | None:
+    """The legend entry that the address names, counted from 1; the one after the last is for documents without any."""
+    colour, given = st.query_params.get("colour", "head"), st.query_params.get("focus", "")
+    column = next((column for column in columns(state) if column.name == colour), None)
+    if column is None:
+        return None
+    entries = len(column.values) + bool((column.codes < 0).any())
+    number = _number(given, entries)
+    return None if number is None else Value(column, number - 1 if number <= len(column.values) else -1)
+
+
+def _number(text: str, most: int) -> int | None:
+    known = text.isascii() and text.isdecimal() and len(text) < 10 and 1 <= int(text) <= most
+    return int(text) if known else None
 
 
 def _is_camera(text: str) -> bool:

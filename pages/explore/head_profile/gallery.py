@@ -29,6 +29,7 @@ from pages.shared.figures.topic_gaps import GRID, bars
 from pages.shared.glossary import why
 from pages.shared.notices import circular_mark
 from pages.shared.text import plain, safe, shortened
+from pages.shared.topic_link import topic_link
 from pages.shared.url import choice_to_url, linked
 
 PAGE = "pages/explore/head_profile/page.py"
@@ -43,22 +44,22 @@ def alike(shown: HeadView) -> None:
         if row["other"] != shown.head and row["cka"] is not None
     }
     nearest = sorted(pairs, key=lambda other: -pairs[other]["cka"])[:ALIKE]
-    st.subheader("Heads most like it", help=why("CKA", "interval"), anchor=False)
+    st.subheader("Most similar heads", help=why("CKA", "interval"), anchor="similar-heads")
     if nearest:
         mean = mean_redundancy(shown.tables, shown.stage)
-        st.caption(f"By CKA; over all pairs of heads the mean is {number(mean)}.")
+        st.caption(f"By CKA. The mean over all pairs of heads is {number(mean)}.")
         _linked(shown, "grid-alike", nearest, pairs)
     else:
-        st.caption("There are too few heads or documents to compare.")
-    st.subheader("Its key/value siblings", help=why("key/value group"), anchor=False)
+        st.caption("Too few heads or documents to compare.")
+    st.subheader("Its key/value group", help=why("key/value group"), anchor="key-value-group")
     assert shown.state.manifest is not None
     shape = shown.state.manifest.shape
     mine = shape.group_of(shown.head - 1)
     siblings = [head + 1 for head in range(shape.heads) if shape.group_of(head) == mine and head + 1 != shown.head]
     if not siblings:
-        st.caption("None: in this model every head has a key/value head of its own.")
+        st.caption("In this model every head has its own key/value head.")
         return
-    st.caption(f"They share key/value head {mine + 1} of {shape.kv_heads}.")
+    st.caption(f"The other heads of key/value group {mine + 1} of {shape.kv_heads}.")
     _linked(shown, "grid-siblings", siblings, pairs)
 
 
@@ -80,22 +81,22 @@ def _link(head: int, role: str | None = None) -> None:
     st.page_link(
         PAGE,
         label=f"**Head {head}**" + (f" · {plain(role)}" if role else ""),
-        query_params={**kept, **({} if head == 1 else {"head": str(head)}), LINKED: "1"},
+        query_params={**kept, "head": str(head), LINKED: "1"},
     )
 
 
 def by_stage(shown: HeadView) -> None:
     """How the head stands in each stage."""
     assert shown.state.manifest is not None
-    st.subheader("From stage to stage", help=why("stage"), anchor=False)
+    st.subheader("Across stages", help=why("stage"), anchor="across-stages")
     stages = shown.state.manifest.stages
     names = [f"{stage} {STAGES[stage].name}" for stage in stages]
     lines = _lines([replace(shown, stage=stage) for stage in stages])
     st.html(figure_table(names, stages.index(shown.stage), lines))
     if len(stages) > 1:
         st.caption(
-            "A dense projection lies between stage 1 and the later ones: there a column is the slice of this number, "
-            "which is not guaranteed to correspond to the head."
+            "A dense projection lies between stage 1 and stages 2 and 3. There a column is the slice with this number, "
+            "which does not necessarily correspond to the head."
         )
 
 
@@ -112,11 +113,11 @@ def beside(shown: HeadView) -> None:
     with right:
         head = linked(st.selectbox, "Its head", "beside_head", numbers, 1)
     if shown.stage not in other.manifest.stages:
-        st.caption(f"That run has no stage {shown.stage}.")
+        st.caption(f"That run has no stage {shown.stage}. Choose another stage.")
         return
     both = [shown, HeadView(other, tables(other), shown.stage, head)]
     st.html(figure_table([f"{safe(one.state.run.name)}, head {one.head}" for one in both], 0, _lines(both)))
-    st.caption("The same head number in two models is a coincidence: they are different heads.")
+    st.caption("Heads with the same number in two models have nothing in common.")
 
 
 def _lines(shown: Sequence[HeadView]) -> list[tuple[str, list[str]]]:
@@ -149,14 +150,14 @@ def gallery(state: RunState, found: Tables, stage: int) -> None:
             slices_figure(found, "names", show.theme(), height=240),
             "gallery-among-slices",
             lambda: pa.Table.from_pylist(slices_rows(found, "names")),
-            "How often each head alone finds the labelled topic, on the band of random slices.",
+            "How often each head alone finds the labelled topic, against random slices.",
             alt=slices_alt(found, "names"),
         )
     own, labelled = own_similarity(state, stage), labels(state)
     gaps = {row["head"]: by_topic(own, labelled, row["head"]) for row in rows}
     st.caption(
-        "Each bar is a topic, in the same order on every card and to the same scale: up where its documents are more "
-        "similar to it than others are to theirs, down where they are less; pale where the difference is not clear."
+        "One bar per topic, in the same order and on the same scale on every card. Up: its documents are more similar "
+        "to it than others are to theirs. Down: less similar. Pale: no clear difference."
     )
     known = [*RULES, *sorted({row["role"] for row in rows if row["role"] and row["role"] not in RULES})]
     for role in [*known, None]:
@@ -164,7 +165,7 @@ def gallery(state: RunState, found: Tables, stage: int) -> None:
         if not mine:
             continue
         name = plain(role.capitalize()) if role else "No clear role"
-        st.subheader(f"{name} · {len(mine)}", help=why("role"), anchor=False)
+        st.subheader(f"{name} · {len(mine)}", help=why("role"), anchor=f"role-{role or 'none'}")
         sentence = RULES[role].sentence if role in RULES else "These heads meet no role's criteria."
         st.caption(plain(sentence))
         _group(state, found, stage, mine, gaps, role or "no-role")
@@ -179,6 +180,9 @@ def _group(state: RunState, found: Tables, stage: int, rows: list[Row], gaps: di
                 _link(row["head"])
                 if row["head"] in gaps:
                     st.html(_bars(gaps[row["head"]], topics(state).names, limit))
+                    if len(gaps[row["head"]].topic) and gaps[row["head"]].side[0] > 0:
+                        topic = topics(state).names[gaps[row["head"]].topic[0]]
+                        topic_link(topic, f"Most: {plain(shortened(topic, 40))}")
                 st.caption(plain(_line(found, stage, row)))
                 _against_slices(found, stage, row["head"])
                 carried_line(carried.get(row["head"]))

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from core.analysis.headlines import standing_out
 from pages.explore.head_profile.gallery import alike, beside, by_stage, gallery
 from pages.explore.head_profile.sections import (
     HeadView,
@@ -24,14 +25,14 @@ from pages.shared.notices import shows_mistakes
 @shows_mistakes
 def profile(state: RunState) -> None:
     assert state.manifest is not None
+    found = tables(state)
     left, right = st.columns(2, gap="medium", vertical_alignment="top")
+    with right:
+        stage = choose_stage(state.manifest)
     with left:
         view = view_control()
         if view == "head":
-            head = head_control(state.manifest.shape.heads)
-    with right:
-        stage = choose_stage(state.manifest)
-    found = tables(state)
+            head = head_control(state.manifest.shape.heads, standing_out(found, stage) or 1)
     if view == "gallery":
         gallery(state, found, stage)
         return
@@ -40,19 +41,16 @@ def profile(state: RunState) -> None:
         left, right = st.columns(2, gap="large")
         with left:
             role(shown)
-        with right:
             among_slices(shown)
+        with right:
+            topics_followed(shown)
     else:
-        st.subheader(f"Head {head}")
+        st.subheader(f"Head {head}", anchor="role")
         no_labels("What a head does with topics")
         looks(shown)
     figures(shown)
     if found.labelled:
-        left, right = st.columns(2, gap="large")
-        with left:
-            topics_followed(shown)
-        with right:
-            reading(shown)
+        reading(shown)
     others = st.container()
     by_stage(shown)
     beside(shown)

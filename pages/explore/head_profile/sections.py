@@ -12,6 +12,7 @@ from core.analysis.by_topic import by_topic
 from core.analysis.head_measures import TITLES
 from core.analysis.null import ABOVE, BELOW
 from core.analysis.roles import RULES, RoleEvidence
+from core.analysis.wording import plural
 from core.model.stages import HEADS
 from core.retrieval.head_index import largest
 from core.runs.tables import Row, Tables
@@ -28,12 +29,14 @@ from pages.shared.figures.topic_gaps import GRID, MOST, gaps_figure
 from pages.shared.glossary import why
 from pages.shared.notices import circular_mark, circular_notice
 from pages.shared.text import plain
-from pages.shared.url import decide, linked
+from pages.shared.topic_link import topic_link
+from pages.shared.url import decide, linked, linked_toggle
 
 LINKED = "linked"
 """Marks an address that a link of this page leads to."""
 VIEWS = {"head": "One head", "gallery": "All heads by role"}
-TO_READ = 5
+TO_READ, SHOWN = 5, 12
+"""Documents in each list, and topics in the chart unless all are asked for."""
 NORMAL_SPARSITY = 0.14
 """The share of all squared deviation that the farthest 2 % of a normal distribution have."""
 
@@ -81,8 +84,8 @@ def view_control() -> str:
     )
 
 
-def head_control(heads: int) -> int:
-    """The head, with its neighbours one key away."""
+def head_control(heads: int, opens_on: int) -> int:
+    """The head, with its neighbours one key away; an address without a head opens on the one that stands out most."""
 
     def go_to(head: int) -> None:
         decide("head", head)
@@ -90,7 +93,7 @@ def head_control(heads: int) -> int:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         before = st.container(width="content")
         with st.container(width="stretch"):
-            head = choose_head(heads)
+            head = choose_head(heads, opens_on=opens_on)
         after = st.container(width="content")
     for place, step, label, icon, key in (
         (before, -1, "Previous", ":material/chevron_left:", "left"),
@@ -103,7 +106,7 @@ def head_control(heads: int) -> int:
             key=f"{label.lower()} head",
             on_click=go_to,
             args=((head - 1 + step) % heads + 1,),
-            help=f"The {label.lower()} head; the {key} arrow key does the same.",
+            help=f"The {label.lower()} head. Shortcut: the {key} arrow key.",
         )
     step_keys("head keys", head, heads, go_to)
     return head
@@ -115,7 +118,7 @@ def role(shown: HeadView) -> None:
     name = row.get("role")
     with st.container(border=True):
         verdict = f"is {plain(name)}" if name else "has no clear role"
-        st.subheader(f"Head {shown.head} {verdict}", help=why("role"), anchor=False)
+        st.subheader(f"Head {shown.head} {verdict}", help=why("role"), anchor="role")
         if name:
             st.markdown(plain(RULES[name].sentence if name in RULES else ""))
             st.markdown(f"**Evidence** – {plain(evidence(row, name))}")
@@ -153,7 +156,7 @@ def among_slices(shown: HeadView) -> None:
         figure_of,
         "among-slices",
         lambda: pa.Table.from_pylist(slices_rows(shown.tables, "names")),
-        f"How often each head alone finds the labelled topic; head {shown.head} is the large dot.",
+        f"How often each head alone finds the labelled topic. Head {shown.head} is the large dot.",
         alt=slices_alt(shown.tables, "names"),
     )
 
@@ -166,9 +169,9 @@ def looks(shown: HeadView) -> None:
     said = evidence_of(row, row["type"]).removeprefix("no rule holds: ")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**Attention: {plain(row['type'])}** – {plain(said)}", help=why("attention type", "shuffled"))
-        layer = {} if shown.head == 1 else {"head": str(shown.head)}
         kept = {name: value for name, value in st.query_params.items() if name == "run"}
-        st.page_link("pages/understand/attention/page.py", label="Look closer", query_params={**kept, **layer})
+        head = {"head": str(shown.head)}
+        st.page_link("pages/understand/attention/page.py", label="See its attention", query_params={**kept, **head})
 
 
 _OTHER = ("topic", "against_slices")
@@ -185,12 +188,13 @@ def evidence(row: Row, name: str | None) -> str:
 
 
 def figures(shown: HeadView) -> None:
-    """The head's figures, each with its interval and with what to hold it against."""
+    """The head's figures, each with its interval and its baseline."""
     row, full = shown.profile(shown.head), shown.profile(0)
     match, full_match = shown.topic_match(shown.head), shown.topic_match(0)
     probe = shown.probe(shown.head)
     heads = shown.tables.pick("profiles", stage=shown.stage, slicing=HEADS)
     strengths = [one["activation"] for one in heads if one["head"] and one["activation"] is not None]
+    st.subheader("Its figures", anchor="figures")
     st.html(GRID)
     with st.container(horizontal=True, gap="small", key="grid-figures"):
         if shown.tables.labelled:
@@ -216,15 +220,19 @@ def figures(shown: HeadView) -> None:
             _figure("Alignment", row, "alignment", most, "alignment", "random slices")
             said = shown.against("mean", f"full embedding {number(full.get('mean'))}")
             _figure("Mean similarity", row, "mean", said, "similarity", "random slices")
-            _figure("Sparsity", row, "sparsity", f"normal {NORMAL_SPARSITY}", "sparsity")
+            _figure("Sparsity", row, "sparsity", f"normal distribution {NORMAL_SPARSITY}", "sparsity")
         _figure("Probe recall", probe, "value", f"chance {number(probe.get('chance'))}", "probe", "by document")
         span = f"all heads {number(min(strengths))} to {number(max(strengths))}" if strengths else ""
         _figure("Activation", row, "activation", span, "activation")
         _figure(
-            "Its variation", row, "activation_variation", "spread over documents, as a share of the mean", "activation"
+            "Variation of activation",
+            row,
+            "activation_variation",
+            "standard deviation divided by the mean",
+            "activation",
         )
     st.caption(
-        "Below each value: 95 % CI, then the baseline. Above and below mean beyond random slices of the same size."
+        "Below each value: 95 % CI, then the baseline. “Above” and “below” mean beyond random slices of the same size."
     )
     circular_notice(shown.tables)
 
@@ -238,22 +246,27 @@ def _figure(label: str, row: Row, name: str, against: str, *terms: str) -> None:
 
 def topics_followed(shown: HeadView) -> None:
     """Each topic's gap to the rest."""
-    st.subheader("Topics it follows and avoids", help=why("similarity", "interval"), anchor=False)
+    st.subheader("Topics it follows and avoids", help=why("similarity", "interval"), anchor="topics")
     found = by_topic(own_similarity(shown.state, shown.stage), labels(shown.state), shown.head)
     names = topics(shown.state).names
     if not len(found.topic):
-        st.info("No topic has five documents or more, and other topics to compare with.", icon=":material/info:")
+        st.info(
+            "Needs a topic with at least five documents, and other topics to compare it with.", icon=":material/info:"
+        )
         return
     follows, avoids = int((found.side > 0).sum()), int((found.side < 0).sum())
     st.markdown(
-        f"Follows **{follows}** and avoids **{avoids}** of {len(found.topic)} topics: the 95 % interval of the topic's "
-        f"mean similarity, less that of all other documents, does not reach 0."
+        f"Follows **{follows}** and avoids **{avoids}** of {plural(len(found.topic), 'topic')}. Gap: mean similarity "
+        "of the topic's documents to their topic, minus that of all other documents to theirs."
     )
-    said = "By chance alone one interval in twenty would miss 0."
-    if len(found.topic) > MOST:
-        said += f" Shown are the {MOST // 2} highest and the {MOST // 2} lowest; the download has all."
+    said = "Coloured where the 95 % CI excludes 0; by chance alone, one in twenty would."
+    most = SHOWN
+    if len(found.topic) > SHOWN and linked_toggle("Show every topic", "every", "Otherwise the top and bottom six."):
+        most = MOST
+    if len(found.topic) > most:
+        said += f" The {most // 2} largest and {most // 2} smallest gaps; the download has all topics."
     if found.left_out:
-        said += f" {found.left_out} with fewer than five documents are left out."
+        said += f" Not shown: {plural(found.left_out, 'topic')} with fewer than five documents."
     data = {
         "topic": [names[topic] for topic in found.topic],
         "gap": found.gap,
@@ -262,7 +275,16 @@ def topics_followed(shown: HeadView) -> None:
         "documents": found.documents,
     }
     name = f"topics of head {shown.head} at stage {shown.stage}"
-    show.figure(gaps_figure(found, names, show.theme()), name, pa.table(data), said)
+    show.figure(
+        gaps_figure(found, names, show.theme(), most),
+        name,
+        pa.table(data),
+        said,
+        alt=f"Head {shown.head} follows {follows} and avoids {avoids} topics, {names[found.topic[0]]} the most and "
+        f"{names[found.topic[-1]]} the least.",
+    )
+    if follows:
+        topic_link(names[found.topic[0]])
 
 
 def reading(shown: HeadView) -> None:
@@ -273,13 +295,18 @@ def reading(shown: HeadView) -> None:
     # From the end for the least: of equal ones the last documents, as if all were in order.
     most, least = largest(own[known], count), len(known) - 1 - largest(-own[known][::-1], count)
     table = documents(shown.state)
-    for title, docs in (("Most similar documents", known[most]), ("Least similar documents", known[least])):
-        st.subheader(title, help=why("similarity"), anchor=False)
-        found = table.rows(docs, ["title", "topic", "text"]).to_pylist()
-        cards(
-            [
-                Card(row["title"], [row["topic"]], row["text"], float(own[doc]))
-                for row, doc in zip(found, docs, strict=True)
-            ]
-        )
-    st.caption("By the similarity to their own topic, within this head. Open a document to read it.")
+    lists = (
+        ("Most similar documents", "most-similar", known[most]),
+        ("Least similar documents", "least", known[least]),
+    )
+    for (title, anchor, docs), column in zip(lists, st.columns(2, gap="large"), strict=True):
+        with column:
+            st.subheader(title, help=why("similarity"), anchor=anchor)
+            found = table.rows(docs, ["title", "topic", "text"]).to_pylist()
+            cards(
+                [
+                    Card(row["title"], [row["topic"]], row["text"], float(own[doc]))
+                    for row, doc in zip(found, docs, strict=True)
+                ]
+            )
+    st.caption("By similarity to their own topic, within this head. Open a document to read it.")

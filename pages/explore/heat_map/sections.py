@@ -10,8 +10,10 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from core.analysis.heat_map import HeatMap, heat_map
+from core.model.shape import ModelShape
 from core.model.stages import STAGES
 from pages.explore.heat_map.state import NO_TOPIC, HeatMapView, drawable, row_name
+from pages.shared.components.beside import asked
 from pages.shared.components.heatmap import Look, Panel, Pick, Sheet, canvas_heat_map, read_pick
 from pages.shared.corpus import own_topic_similarity
 from pages.shared.data import RunState, documents, labels, topics
@@ -32,14 +34,14 @@ def columns_by(cells: HeatMap, row: int) -> np.ndarray:
     return np.concatenate([cells.docs[block][np.argsort(-cells.values[row, block], kind="stable")] for block in blocks])
 
 
-def draw(state: RunState, view: HeatMapView) -> None:
-    """The canvas, and a sentence on what is drawn."""
+def draw(state: RunState, view: HeatMapView) -> bool:
+    """The canvas, and a sentence on what is drawn; False where there is nothing to draw."""
     assert state.manifest is not None
     own, names = drawable(state, view.reference), topics(state).names
     cells = heat_map(own_topic_similarity(state, view.stage, view.reference), own, view.topics, view.per_topic)
     if not len(cells.docs):
-        st.info("None of these topics has enough labelled documents to compare with.", icon=":material/category:")
-        return
+        st.info("None of these topics has enough labelled documents. Choose other topics.", icon=":material/category:")
+        return False
     docs = columns_by(cells, view.sort)
     needed = state.manifest.stages if view.same_range else view.shown
     every = {stage: own_topic_similarity(state, stage, view.reference)[docs].T for stage in needed}
@@ -51,25 +53,34 @@ def draw(state: RunState, view: HeatMapView) -> None:
     told = f"{state.run.name} {state.analysis_version} {view.reference} {view.shown} {ends} {look}"
     sheet = Sheet(
         hashlib.blake2b(told.encode() + docs.tobytes(), digest_size=8).hexdigest(),
-        f"Heat map of {len(docs)} documents in {len(cells.starts)} topics, {len(rows)} rows.",
+        f"Topic heat map: {len(docs)} documents in {len(cells.starts)} topics, {len(rows)} rows.",
         [Panel(f"Stage {stage} {STAGES[stage].name}", every[stage], limits[stage]) for stage in view.shown],
         rows,
         [shortened(names[topic], _LONGEST_TITLE) for topic in cells.topics[cells.starts]],
         cells.starts.tolist(),
         pa.array([shortened(title, _LONGEST_TITLE) for title in _titles(state, docs)], pa.string()),
+        group_rows(state.manifest.shape),
     )
     _choices_from_url(state, view)
 
     def picked() -> None:
         pick = read_pick(KEY, sheet)
         if pick is not None:
+            asked("heat")
             _choose(pick, view, docs, cells.topics[cells.starts])
 
     colours = Look(DIVERGING[look], INK[look], GROUND[look], FRAME[look])
     canvas_heat_map(sheet, colours, KEY, _first_mark(sheet.version, view, docs), picked)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption(_sentence(view, cells, own))
+        st.caption(_sentence(view, cells, own, bool(sheet.groups)))
         _take_away(state, view, docs)
+    return True
+
+
+def group_rows(shape: ModelShape) -> list[tuple[int, int]]:
+    """The first and the last row of each key/value group; none where every head has keys and values of its own."""
+    size = shape.heads // shape.kv_heads
+    return [(first, first + size - 1) for first in range(1, shape.heads + 1, size)] if size > 1 else []
 
 
 def _titles(state: RunState, docs: np.ndarray) -> list[str]:
@@ -118,18 +129,22 @@ def _first_mark(version: str, view: HeatMapView, docs: np.ndarray) -> dict[str, 
     return kept[1]
 
 
-def _sentence(view: HeatMapView, cells: HeatMap, own: np.ndarray) -> str:
-    there = sum(int((own == topic).sum()) for topic in view.topics)
-    drawn = f", drawn at random from {there:,}" if there > len(cells.docs) else ""
+def _sentence(view: HeatMapView, cells: HeatMap, own: np.ndarray, groups: bool) -> str:
+    there = [int((own == topic).sum()) for topic in view.topics]
     by = f"by {'the ' if view.sort == 0 else ''}{row_name(view.sort)} at stage {view.stage}"
+    sampled = f", sampled from {sum(there):,}" if sum(there) > len(cells.docs) else ""
+    sizes = sorted(min(count, view.per_topic) for count in there if count)
+    each = f"{sizes[0]:,}" if sizes[0] == sizes[-1] else f"{sizes[0]:,}–{sizes[-1]:,}"
+    count = len(cells.starts)
     return (
-        f"{len(cells.docs):,} documents in {len(cells.starts)} topics{drawn}; in each topic sorted {by}, the most "
-        "similar one left. Colours are clipped at the 99th percentile."
+        f"{len(cells.docs):,} document{'' if len(cells.docs) == 1 else 's'}{sampled}: {count} topic"
+        f"{' with' if count == 1 else 's, each with'} {each} documents. Each topic is sorted {by}, most similar on the "
+        f"left. Colours are clipped at the 99th percentile.{' Brackets mark key/value groups.' if groups else ''}"
     )
 
 
 def _take_away(state: RunState, view: HeatMapView, docs: np.ndarray) -> None:
-    """The cells as a table, a row a document; made when somebody asks for it."""
+    """The cells as a table, a row per document; made when somebody asks for it."""
 
     def table() -> pa.Table:
         names, own, about = topics(state).names, labels(state)[docs], documents(state).rows(docs, ["id", "title"])

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from core.analysis.heat_map import PER_TOPIC, frequent_topics
+from core.analysis.heat_map import BLOCKS, PER_TOPIC, frequent_topics
+from core.analysis.topics import merged
 from pages.shared.controls import choose_stage
 from pages.shared.corpus import EXAMPLES, NAMES, own_topic_similarity, references
 from pages.shared.data import RunState, labels, topics
@@ -17,6 +18,10 @@ from pages.shared.url import linked, linked_toggle
 
 SIZES = (20, 60, PER_TOPIC, 250, 500, 1_000, 2_500)
 NO_TOPIC = -1
+STUDY_HELP = (
+    "The study's heat map shows eight of its 25 topics and does not name them. These are the first eight in its list "
+    "that have documents in this run."
+)
 _WRITTEN, _NAMES = "written to the address: t", "topics that were offered"
 
 
@@ -49,6 +54,12 @@ def linked_topics(text: str, count: int) -> Linked:
     return Linked(tuple(dict.fromkeys(good)), len(good) < len(parts))
 
 
+def study_topics(names: tuple[str, ...], counts: np.ndarray) -> list[int]:
+    """The first eight of the study's topics, in its order, that have documents; the study does not name its own."""
+    places = {name.casefold(): topic for topic, name in enumerate(names) if counts[topic]}
+    return [places[name.casefold()] for name in merged() if name.casefold() in places][:BLOCKS]
+
+
 def row_name(row: int) -> str:
     """Row 0 is the full embedding."""
     return f"head {row}" if row else "full embedding"
@@ -63,18 +74,20 @@ def choose_view(state: RunState) -> HeatMapView | None:
         stage = choose_stage(state.manifest)
     with right, st.container(gap="small"):
         every = len(stages) > 1 and linked_toggle(
-            f"All {len(stages)} stages, one under another",
+            f"Show all {len(stages)} stages",
             "stages",
-            "A document keeps its column in all of them: the order is that of the chosen stage.",
+            "Each document keeps its column in all stages; the chosen stage decides the order.",
         )
         same = len(stages) > 1 and linked_toggle(
-            "Same colour range for all stages", "range", "Otherwise each stage uses the range that its own cells need."
+            "Same colour scale for all stages", "range", "If off, each stage has its own colour scale."
         )
     first, second, third, fourth = st.columns(4, gap="medium", vertical_alignment="bottom")
     with fourth:
         reference = _choose_reference(state)
     with first:
         chosen = _choose_topics(state, reference)
+    own = drawable(state, reference)
+    largest = max((int((own == topic).sum()) for topic in chosen), default=0)
     with second:
         size = linked(
             st.selectbox,
@@ -82,6 +95,7 @@ def choose_view(state: RunState) -> HeatMapView | None:
             "size",
             SIZES,
             PER_TOPIC,
+            format_func=lambda most: _size_name(most, largest),
             help="Larger topics are sampled to this size.",
         )
     with third:
@@ -92,12 +106,17 @@ def choose_view(state: RunState) -> HeatMapView | None:
             range(heads + 1),
             0,
             format_func=lambda row: f"by {'the ' if row == 0 else ''}{row_name(row)}",
-            help="The most similar document stands left.  \n" + why("full embedding"),
+            help="The most similar document is on the left.  \n" + why("full embedding"),
         )
     if not chosen:
         st.info("Choose at least one topic.", icon=":material/category:")
         return None
     return HeatMapView(stage, tuple(stages) if every else (stage,), chosen, size, sort, same, reference)
+
+
+def _size_name(most: int, largest: int) -> str:
+    """What a limit comes to: the chosen topics may have fewer documents than that."""
+    return f"up to {most:,}" if largest >= most else f"up to {most:,} (largest topic: {largest:,})"
 
 
 def _choose_reference(state: RunState) -> str:
@@ -139,11 +158,13 @@ def _choose_topics(state: RunState, reference: str) -> tuple[int, ...]:
             there,
             key="topics",
             format_func=lambda topic: f"{shortened(names[topic], 120)} ({counts[topic]})",
-            help="In parentheses: how many documents have that topic.",
+            help="In parentheses: the number of documents with that topic.",
             placeholder="Choose topics",
         )
         with st.container(horizontal=True):
-            st.button(f"The {len(usual)} most frequent", on_click=set_topics, args=(usual,))
+            st.button(f"{len(usual)} most frequent", on_click=set_topics, args=(usual,))
+            if len(study := study_topics(names, counts)) > 1:
+                st.button(f"The study's {len(study)}", on_click=set_topics, args=(study,), help=STUDY_HELP)
             st.button("All", on_click=set_topics, args=(there,))
     text = None if chosen == usual else ",".join(str(topic) for topic in chosen)
     if text is None:

@@ -1,23 +1,22 @@
-"""The Overview's figures: what the stages are, the study's tables beside this run's, and what they say."""
+"""The Overview below the findings: the study's tables beside this run's, all findings, and what the stages are."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import pyarrow as pa
 import streamlit as st
 
 from core.analysis import study
 from core.analysis.probe import BY_DOCUMENT, BY_SAMPLE
 from core.analysis.topic_match import WITHIN, by_construction
+from core.analysis.wording import plural
 from core.model.stages import HEADS, RANDOM, SHARE, STAGES
 from core.runs.tables import Row, Tables
 from pages.explore.overview.figures import stages_drawing
 from pages.shared.data import RunState, preview, tables
 from pages.shared.empty_states import not_analysed, not_made, slim, some_vectors, without_shares
 from pages.shared.figures.maps import small_maps_table, stage_maps_figure
-from pages.shared.figures.random_slices import slices_alt, slices_figure, slices_rows
-from pages.shared.findings import all_findings, first_findings
+from pages.shared.findings import all_findings
 from pages.shared.glossary import why
 from pages.shared.notices import circular_mark, circular_notice, shows_mistakes
 from pages.shared.show import drawn_once, figure, theme
@@ -36,56 +35,24 @@ _STYLE = """
 
 
 @shows_mistakes
-def what_was_found(state: RunState) -> None:
-    """The largest findings first: heads as dots on the band of random slices, and what they say."""
-    if not state.analysed:
-        return
-    found = tables(state)
-    st.subheader("What was found", help=why("random slices", "topic match", "untrained model"))
-    if not slices_rows(found, "names"):
-        first_findings(state)
-        return
-    left, right = st.columns([3, 2], gap="large")
-    with left:
-        drawn = drawn_once(
-            state.run,
-            state.analysis_version,
-            "random slices names",
-            0,
-            theme(),
-            lambda: slices_figure(found, "names", theme(), height=430),
-        )
-        figure(
-            drawn,
-            "random-slices",
-            lambda: pa.Table.from_pylist(slices_rows(found, "names")),
-            "How often one head alone finds the labelled topic. Numbered heads lie beyond random slices of the same "
-            "size (5 %, corrected for the number of heads).",
-            alt=slices_alt(found, "names"),
-        )
-    with right:
-        first_findings(state)
-
-
-@shows_mistakes
 def what_heads_are(state: RunState) -> None:
     """The stages as a drawing."""
     assert state.manifest is not None
     shape = state.manifest.shape
-    st.subheader(f"{'Four' if SHARE in state.manifest.stages else 'Three'} stages", help=why("stage"))
+    st.subheader(f"{'Four' if SHARE in state.manifest.stages else 'Three'} stages", help=why("stage"), anchor="stages")
     st.html(stages_drawing(shape, state.manifest.stages))
     slim(state.manifest, state.run.name)
     some_vectors(state.manifest, state.run.name)
     without_shares(state.manifest, state.run.name)
     if state.projected:
-        small_maps(state, "small-maps")
+        small_maps(state)
         st.page_link("pages/explore/head_map/page.py", label="Open the head map", icon=":material/arrow_forward:")
     else:
         not_made(state, "project")
 
 
-def small_maps(state: RunState, name: str) -> None:
-    """Each stage's map, small; ``name`` is unique on the page."""
+def small_maps(state: RunState) -> None:
+    """Each stage's map, small."""
     assert state.manifest is not None
     shape, shown = state.manifest.shape, preview(state)
     drawn = drawn_once(
@@ -98,9 +65,9 @@ def small_maps(state: RunState, name: str) -> None:
     )
     figure(
         drawn,
-        name,
+        "small-maps",
         lambda: small_maps_table(shown.places, shown.docs),
-        "Every dot is one head's vector of one document (a sample), coloured by head: near dots are alike.",
+        "Each dot is one head's vector for one document (a sample), coloured by head. Nearby dots are similar.",
         alt="A small map of all head vectors at each stage, coloured by head.",
     )
 
@@ -111,18 +78,30 @@ def beside_the_study(state: RunState) -> None:
     if not state.analysed:
         not_analysed(state)
         return
-    st.subheader("Beside the study", help=why("probe", "topic match", "random slices", "chance", "interval"))
+    st.subheader(
+        "Compared with the study",
+        help=why("probe", "topic match", "random slices", "chance", "interval"),
+        anchor="study",
+    )
     found = tables(state)
     left, right = st.columns(2, gap="large")
     with left:
-        st.markdown("**Can the head be told from its vector?** (Table 1)")
+        st.markdown("**Can a probe tell the head from its vector?** (Table 1)")
         _probe(found)
     with right:
         st.markdown(f"**Is the labelled topic the nearest?**{circular_mark(found)} (§3.5, full embedding)")
         _topic_match(found)
-    st.caption(f"The study: {study.CITATION}; {study.MODEL}, another corpus: its figures are for orientation.")
-    st.subheader("What else the figures say")
-    all_findings(state)
+    st.caption(
+        f"The study: {study.CITATION}; {study.MODEL}. It used another corpus, so its figures are for orientation only."
+    )
+
+
+@shows_mistakes
+def every_finding(state: RunState) -> None:
+    """All sentences, with their figures."""
+    if state.analysed:
+        st.subheader("All findings, with their figures", anchor="all-findings")
+        all_findings(state)
 
 
 def _probe(found: Tables) -> None:
@@ -139,7 +118,7 @@ def _probe(found: Tables) -> None:
         st.info("The probe needs at least ten documents and two heads.", icon=":material/info:")
         return
     _table(["stage", "study", "by sample", "by document", "random slices"], rows)
-    st.caption(f"Chance: {1 / found.manifest.shape.heads:.3f}. Small: 95 % intervals.")
+    st.caption(f"Chance: {1 / found.manifest.shape.heads:.3f}. Below each value: 95 % CI.")
 
 
 def _study(stage: int) -> str:
@@ -149,7 +128,7 @@ def _study(stage: int) -> str:
 
 def _topic_match(found: Tables) -> None:
     if not found.labelled:
-        st.info("No document of this run has a topic of its list.", icon=":material/label_off:")
+        st.info("No document in this run has a topic from its list.", icon=":material/label_off:")
         return
     topics = int(found.manifest.steps["analyse"].counts["topics"])
     rows: list[list[Any]] = [["the study, stage 3", *(f"{study.TOPIC_MATCH[k]:.1%}" for k in WITHIN)]]
@@ -160,16 +139,16 @@ def _topic_match(found: Tables) -> None:
         found.one("topic_match", stage=found.manifest.stages[0], slicing=HEADS, method="full", within=k) for k in WITHIN
     ]
     rows.append(["chance", *("–" if by_construction(cell) else f"{cell['chance']:.1%}" for cell in first if cell)])
-    _table(["", "nearest", "among 5", "among 10"], rows)
+    _table(["", "nearest", "among nearest 5", "among nearest 10"], rows)
     circular_notice(found)
     if found.manifest.steps["analyse"].options.get("centre"):
-        st.caption("Cosines are of vectors centred by the corpus mean.")
+        st.caption("Vectors are centred by the corpus mean before cosines are taken.")
 
 
 def _match(row: Row | None, topics: int) -> tuple[str, str]:
     """A share of topic match; none where all topics are looked at."""
     if row is not None and by_construction(row):
-        return "–", f"all {topics} topics"
+        return "–", f"only {plural(topics, 'topic')}"
     return _figure(row, "rate", "{:.1%}")
 
 

@@ -7,61 +7,59 @@ from collections.abc import Mapping
 import pyarrow as pa
 import streamlit as st
 
+from core.analysis.wording import plural
 from core.retrieval.nearest import Neighbours
-from core.runs.describe import precision, stored
+from core.runs.describe import heads_in_groups, precision, stored
 from core.runs.labels import label_facts
 from core.runs.parquet import RowLookup
 from core.runs.tables import Row
 from pages.explore.overview.figures import head_vectors_figure
 from pages.shared.cards import Card, cards, open_card
 from pages.shared.controls import choose_document, choose_head, choose_stage
-from pages.shared.data import RunState, document_vectors, documents, neighbours, row_of, runs, vector_docs
+from pages.shared.data import RunState, document_vectors, documents, neighbours, row_of, runs, topics, vector_docs
 from pages.shared.notices import among, no_vectors, shows_mistakes
 from pages.shared.show import cells, figure, theme
 from pages.shared.text import plain, shortened
+from pages.shared.topic_link import topic_link
 from pages.shared.why_similar import ask_in_fragment
 
 NEIGHBOURS = 6
 LOOKED_THROUGH = 100_000
 """Documents from which on the nearest ones are looked for only when somebody asks: all vectors have to be read."""
 _WHAT_IS = {
-    "Layers": "Blocks that the model applies one after another; the heads are read at one of them.",
-    "Heads": "Parts of an attention block that each look at the text in their own way.",
-    "Key/value heads": "In grouped-query attention several heads share one of these; equal to the heads where none do.",
-    "Head width": "How many numbers a head gives for a document at stage 1.",
-    "Hidden size": "How many numbers the model's own embedding has.",
-    "Pooling": "How token vectors become one vector per document: the model's own way, the same at every stage.",
-    "Documents": "Documents of the corpus after duplicates and empty ones were left out.",
+    "Layers": "Blocks that the model applies one after another; heads are read at one of them.",
+    "Heads": "Parts of an attention block; each looks at the text in its own way.",
+    "Key/value groups": "In grouped-query attention, heads of one group share a key/value head.",
+    "Width": "Numbers per head and document at stage 1.",
+    "Hidden size": "Numbers in the model's own embedding.",
+    "Pooling": "How token vectors become one vector per document; the model's own, the same at every stage.",
+    "Documents": "Without duplicates and empty ones.",
 }
 
 
 def facts(state: RunState) -> None:
-    """The model and the corpus in numbers."""
+    """The model and the corpus in one line; the rest is in its tooltip."""
     assert state.manifest is not None
     model, counts = state.manifest.model, state.manifest.steps["embed"].counts
-    grouped = "" if model["kv_heads"] == model["heads"] else f" on {model['kv_heads']} key/value heads"
-    st.markdown(
-        f"**{plain(shortened(model['name'], 120))}** · {model['layers']} layers, {model['heads']} heads{grouped} of "
-        f"width {model['head_dim']}, hidden size {model['hidden']}, {plain(model['pooling'])} pooling · "
-        f"{state.manifest.corpus['documents']:,} documents",
-        help="  \n".join(f"**{name}** – {meaning}" for name, meaning in _WHAT_IS.items()),
-    )
-    said = [
-        f"Heads read at layer {model['layer']}",
-        f"corpus: {plain(shortened(state.manifest.corpus['source'], 200))}",
-    ]
-    said.append(f"{counts.get('tokens', 0):,} tokens")
+    details = [f"heads read at layer {model['layer']}", f"{counts.get('tokens', 0):,} tokens"]
     if counts.get("duplicate"):
-        said.append(f"{counts['duplicate']:,} duplicates left out")
+        details.append(f"{plural(counts['duplicate'], 'duplicate')} removed")
     if counts.get("truncated"):
-        said.append(f"{counts['truncated']:,} documents cut to {model['max_tokens']} tokens")
+        details.append(f"{plural(counts['truncated'], 'document')} truncated to {model['max_tokens']} tokens")
     if state.analysed:
-        said.append(f"labels: {plain(label_facts(state.manifest).sentence)}")
-    said.append(plain(f"built {state.manifest.steps['embed'].finished or ''}"[:16]))
-    said.append(plain(_stored(state)))
-    st.caption(" · ".join(said))
-    for note in model["notes"]:
-        st.caption(plain(note))
+        details.append(f"labels: {plain(label_facts(state.manifest).sentence)}")
+    details.append(plain(f"built {state.manifest.steps['embed'].finished or ''}"[:16]))
+    details.append(plain(_stored(state)))
+    details += [plain(note) for note in model["notes"]]
+    terms = "  \n".join(f"**{name}** – {meaning}" for name, meaning in _WHAT_IS.items())
+    st.markdown(
+        f"**{plain(shortened(model['name'], 120))}** · {plural(model['layers'], 'layer')}, "
+        f"{heads_in_groups(state.manifest)} of width {model['head_dim']}, hidden size {model['hidden']}, "
+        f"{plain(model['pooling'])} pooling · "
+        f"{plural(state.manifest.corpus['documents'], 'document')}, "
+        f"{plain(shortened(state.manifest.corpus['source'], 200))}",
+        help="  \n".join(f"{detail[0].upper()}{detail[1:]}" for detail in details) + "\n\n" + terms,
+    )
 
 
 def _stored(state: RunState) -> str:
@@ -75,7 +73,7 @@ def _stored(state: RunState) -> str:
 @shows_mistakes
 def one_head(state: RunState) -> None:
     """One document, one head: its vector, and the documents nearest to it there and in the full embedding."""
-    st.subheader("Through one head")
+    st.subheader("One document through one head", anchor="one-head")
     assert state.manifest is not None
     shape, extra = state.manifest.shape, state.manifest.corpus["extra"]
     table = documents(state)
@@ -88,7 +86,10 @@ def one_head(state: RunState) -> None:
     if doc is None:
         return
     with left:
-        open_card(_card(table.row(doc), extra))
+        row = table.row(doc)
+        open_card(_card(row, extra))
+        if state.analysed and row["topic"] in topics(state).names:
+            topic_link(row["topic"])
     if row_of(state, doc) < 0:
         with right:
             no_vectors(state, doc, "vectors and no nearest documents")
@@ -99,7 +100,7 @@ def one_head(state: RunState) -> None:
             head_vectors_figure(vectors, head, theme()),
             "vectors",
             pa.table({f"head_{number}": values for number, values in enumerate(vectors, start=1)}),
-            "Every row is one head's vector for this document; the chosen head is framed.",
+            "Each row is one head's vector for this document; the chosen head is framed.",
             alt=f"The vectors of all heads for document {doc + 1}.",
         )
     looked_through = len(vector_docs(state))
@@ -107,9 +108,9 @@ def one_head(state: RunState) -> None:
         "Show the nearest documents",
         key="nearest of all",
         persist_state="session",
-        help="Off by default in a run this large: the first time takes a few seconds.",
+        help="Off by default in a run of this size: the first search takes a few seconds.",
     ):
-        st.caption(f"{looked_through:,} documents are compared with this one, head by head.")
+        st.caption(f"Compares this document with {looked_through:,} others, head by head.")
         return
     in_one, in_all = (neighbours(state, stage, number, doc, NEIGHBOURS) for number in (head, 0))
     left, right = st.columns(2, gap="medium")
@@ -119,7 +120,7 @@ def one_head(state: RunState) -> None:
         _neighbours("Nearest in the full embedding", in_all, table, extra)
     shared = len(set(in_one.docs.tolist()) & set(in_all.docs.tolist()))
     st.caption(
-        f"By cosine, at this stage. {shared} of the {len(in_all.docs)} nearest are the same in both. "
+        f"By cosine, at this stage. {shared} of {len(in_all.docs)} are in both lists. "
         f"Open a document to read it.{among(state)}"
     )
     ask_in_fragment(state, doc, list(dict.fromkeys([*in_all.docs.tolist(), *in_one.docs.tolist()])))
@@ -128,7 +129,7 @@ def one_head(state: RunState) -> None:
 def _neighbours(title: str, found: Neighbours, table: RowLookup, extra: Mapping[str, str]) -> None:
     st.markdown(f"##### {title}")
     if not len(found.docs):
-        st.caption("There is no other document in this run.")
+        st.caption("This run has no other document.")
     pairs = zip(found.docs.tolist(), found.similarity.tolist(), strict=True)
     cards([_card(table.row(doc), extra, score) for doc, score in pairs])
 
@@ -138,13 +139,13 @@ def _card(row: Row, extra: Mapping[str, str], score: float | None = None) -> Car
     labels = [str(row[name]) for name, kind in extra.items() if kind == "string" and row[name]]
     meta = [row["topic"], *[label for label in labels if len(label) <= 30][:3]]
     if score is None:
-        meta.append(f"{row['tokens']:,} tokens{', cut' if row['truncated'] else ''}")
+        meta.append(f"{row['tokens']:,} tokens{', truncated' if row['truncated'] else ''}")
     return Card(row["title"], meta, row["text"], score)
 
 
 def run_table() -> None:
     """All runs of the cache."""
-    st.subheader("Runs in the cache")
+    st.subheader("Runs in the cache", anchor="runs")
     rows = []
     for state in runs():
         if state.manifest is None:
@@ -157,7 +158,8 @@ def run_table() -> None:
                 "state": "finished" if state.finished else "being built" if state.run.is_locked() else "interrupted",
                 "model": cells([model["name"]])[0],
                 "layer": f"{model['layer']} of {model['layers']}",
-                "heads": f"{model['heads']} on {model['kv_heads']}",
+                "heads": model["heads"],
+                "key/value groups": model["kv_heads"],
                 "documents": state.manifest.corpus["documents"] or None,
                 "corpus": cells([state.manifest.corpus["source"]])[0],
                 "vectors": stored(state.manifest),

@@ -49,6 +49,7 @@ function build(panel, root, data) {
 function tile(panel, row, head, data) {
   const box = element("div", "tile", row);
   box.style.setProperty("--own", data.colours[head]);
+  box.style.setProperty("--ink", data.inks[head]);
   const chip = element("button", "chip", box);
   chip.type = "button";
   chip.textContent = String(head + 1);

@@ -10,6 +10,7 @@ from typing import Any
 import streamlit as st
 
 from pages.shared.components.mount import component
+from pages.shared.theme import ink_on
 
 MOST_WEIGHT = 99.0
 _CSS = """
@@ -21,8 +22,8 @@ _CSS = """
 button { font: inherit; cursor: pointer; border-radius: 7px; border: 1.5px solid var(--st-border-color);
   background: none; color: inherit; font-weight: 600; font-variant-numeric: tabular-nums; }
 .chip { height: 30px; border-color: var(--own); }
-.chip[aria-pressed="true"] { background: var(--own); color: var(--st-background-color); }
-.chip[aria-pressed="false"] { opacity: .7; text-decoration: line-through; border-style: dashed; }
+.chip[aria-pressed="true"] { background: var(--own); color: var(--ink); }
+.chip[aria-pressed="false"] { opacity: .8; text-decoration: line-through; border-style: dashed; }
 .all { align-self: flex-start; padding: 1px 9px; font-size: var(--hs-small); }
 .all[aria-pressed="true"] { border-color: var(--st-text-color); }
 .all[aria-pressed="false"] { border-style: dashed; }
@@ -32,7 +33,7 @@ button:focus-visible, .weight:focus-visible { outline: 2px solid var(--st-primar
   text-align: center; color: inherit; background: none; border: 1px solid var(--st-border-color); border-radius: 6px;
   padding: 0; font-variant-numeric: tabular-nums; appearance: textfield; }
 .weight::-webkit-inner-spin-button { appearance: none; margin: 0; }
-.weight.off { opacity: .6; }
+.weight.off { opacity: .8; }
 """
 
 _mount = component(
@@ -68,6 +69,7 @@ def head_weights(key: str, tiles: HeadTiles, weights: Sequence[float], on_set: C
         "groups": [list(group) for group in tiles.groups],
         "grouped": len(tiles.groups) < heads,
         "colours": list(tiles.colours),
+        "inks": [ink_on(colour) for colour in tiles.colours],
         "labels": list(tiles.labels),
         "weights": [float(weight) for weight in weights],
         "press": st.session_state.get(seen, 0),

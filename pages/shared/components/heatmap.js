@@ -12,6 +12,7 @@ export default function (component) {
 }
 
 const WIDEST_CELL = 40, CLICK_MOVES = { mouse: 4, touch: 10 }, FULL_GAP = 4;
+const BRACKET = 20; // pixels beside the rows for key/value groups
 const LEVEL = 76, UPRIGHT = 13; // widths that a topic's name needs, in pixels
 
 class HeatMap {
@@ -22,7 +23,7 @@ class HeatMap {
     this.note = element("div", "note", tools);
     this.zoomOut = tool(tools, "−", "Zoom out", () => this.zoomBy(1 / 1.8));
     this.zoomIn = tool(tools, "+", "Zoom in", () => this.zoomBy(1.8));
-    this.whole = tool(tools, "Whole", "Show all columns", () => this.zoomBy(0));
+    this.whole = tool(tools, "Fit", "Show all columns", () => this.zoomBy(0));
     tool(tools, "PNG", "Save as a picture", () => this.save());
     this.frame = element("div", "frame", this.root);
     this.frame.tabIndex = 0;
@@ -51,7 +52,7 @@ class HeatMap {
     this.colours = colourTable(data.colours);
     this.mark = data.mark;
     this.cursor = null;
-    this.frame.setAttribute("aria-label", `${data.label} Arrow keys move, Enter opens, plus and minus zoom.`);
+    this.frame.setAttribute("aria-label", `${data.label} Arrow keys move from cell to cell, Enter opens, plus and minus zoom.`);
     this.hideTip();
     this.build();
     this.layOut();
@@ -74,9 +75,15 @@ class HeatMap {
       this.listen(canvas, number);
       return {
         canvas, topics, rows, body,
+        groups: data.groups.map((rowsOfGroup, group) => {
+          const bracket = element("div", "group", rows);
+          bracket.title = `Key/value group ${group + 1}: ${data.rows[rowsOfGroup[0]]} to ${data.rows[rowsOfGroup[1]].replace(/\D+/, "")} share one key/value head`;
+          element("span", "", bracket);
+          return bracket;
+        }),
         rowLabels: data.rows.map((name, row) => {
           const label = button(rows, row ? "row" : "row full", name, () => this.pickRow(number, row));
-          label.title = row ? `${name}: open its profile` : "All heads side by side";
+          label.title = row ? `${name}: link to its profile` : "Full embedding: all heads together";
           return label;
         }),
         topicLabels: data.blocks.map((name, block) => {
@@ -96,7 +103,7 @@ class HeatMap {
     const { data } = this, blocks = data.blocks.length, rows = data.rows.length * data.panels.length;
     const many = data.panels.length > 1;
     this.rowHeight = Math.max(many ? 13 : 15, Math.min(many ? 22 : 28, Math.floor((many ? 780 : 460) / rows)));
-    this.gutter = this.frame.clientWidth < 520 ? 54 : 64;
+    this.gutter = (this.frame.clientWidth < 520 ? 54 : 64) + (data.groups.length ? BRACKET : 0);
     this.width = Math.max(40, this.frame.clientWidth - this.gutter);
     this.gap = Math.min(this.width < 500 ? 2 : 3, (0.2 * this.width) / blocks);
     this.base = (this.width - this.gap * (blocks - 1)) / data.columns;
@@ -110,6 +117,12 @@ class HeatMap {
       part.body.style.height = `${this.height}px`;
       part.canvas.style.width = `${this.width}px`;
       part.canvas.style.height = `${this.height}px`;
+      part.groups.forEach((bracket, group) => {
+        const [first, last] = data.groups[group], tall = this.rowTop(last + 1) - this.rowTop(first) - 3;
+        bracket.style.top = `${this.rowTop(first) + 1}px`;
+        bracket.style.height = `${tall}px`;
+        bracket.firstChild.textContent = tall > 66 ? `group ${group + 1}` : tall > 26 ? String(group + 1) : "";
+      });
       part.rowLabels.forEach((label, row) => {
         label.style.top = `${this.rowTop(row)}px`;
         label.style.height = label.style.lineHeight = `${this.rowHeight}px`;
@@ -159,10 +172,10 @@ class HeatMap {
     this.root.dataset.zoom = this.zoom.toFixed(3);
     const shared = 1 / (this.cell * devicePixelRatio);
     this.note.textContent = shared > 1.05
-      ? `About ${shared < 3 ? shared.toFixed(1) : Math.round(shared)} documents share a pixel, which shows their mean; zoom in to tell them apart.`
+      ? `Each pixel shows the mean of about ${shared < 3 ? shared.toFixed(1) : Math.round(shared)} documents. Zoom in to separate them.`
       : matchMedia("(pointer: coarse)").matches
-        ? "Tap a cell to read its document; two fingers zoom, dragging moves."
-        : "Ctrl + wheel zooms, dragging moves, arrow keys go from cell to cell.";
+        ? "Tap a cell to read its document; pinch to zoom, drag to move."
+        : "Ctrl + wheel zooms, drag to move, arrow keys move from cell to cell.";
     this.placeTopics();
     this.draw();
   }
@@ -327,7 +340,7 @@ class HeatMap {
         event.preventDefault();
         this.panTo(this.offset + sideways);
       }
-    }, { passive: false }); // a plain wheel scrolls the page: what a click shows lies below
+    }, { passive: false }); // a plain wheel scrolls the page
   }
 
   key(event) {
@@ -383,8 +396,8 @@ class HeatMap {
 
   tell({ panel, row, column }, x, aloud) {
     const { data } = this, part = this.parts[panel], lines = [];
-    if (row < 0) lines.push(data.blocks[this.blockOf(column)], "Enter lists its documents");
-    else if (column < 0) lines.push(data.rows[row], row ? "Enter opens its profile" : "all heads side by side");
+    if (row < 0) lines.push(data.blocks[this.blockOf(column)], "Enter: list its documents");
+    else if (column < 0) lines.push(data.rows[row], row ? "Enter: profile" : "All heads together");
     else {
       const value = this.values[panel][row * data.columns + column];
       lines.push(this.titles.get(column), data.blocks[this.blockOf(column)]);
@@ -438,6 +451,23 @@ class HeatMap {
       });
       const y = top + line + 12 + high;
       context.textAlign = "right";
+      this.data.groups.forEach(([first, last], group) => {
+        const [from, to] = [y + this.rowTop(first) + 2, y + this.rowTop(last + 1) - 2];
+        context.strokeStyle = this.data.ink;
+        context.lineWidth = 1.2;
+        context.beginPath();
+        context.moveTo(14, from);
+        context.lineTo(9, from);
+        context.lineTo(9, to);
+        context.lineTo(14, to);
+        context.stroke();
+        context.save();
+        context.translate(6, (from + to) / 2);
+        context.rotate(-Math.PI / 2);
+        context.textAlign = "center";
+        context.fillText(String(group + 1), 0, 0);
+        context.restore();
+      });
       this.data.rows.forEach((row, index) =>
         context.fillText(row, this.gutter - 8, y + this.rowTop(index) + this.rowHeight / 2 + 4));
       context.drawImage(part.canvas, this.gutter, y, this.width, this.height);

@@ -14,6 +14,7 @@ from pages.shared.components.mount import TIP_CSS, component
 
 _CSS = """
 .hs-heat-map { font-family: var(--st-font, sans-serif); font-size: var(--hs-text); color: var(--st-text-color); }
+.hs-heat-map:empty { min-height: 520px; }
 .tools { display: flex; gap: 6px; align-items: center; margin-bottom: 6px; }
 .note { flex: 1; font-size: var(--hs-note); line-height: 1.35;
   color: color-mix(in srgb, currentColor 78%, transparent); }
@@ -50,6 +51,11 @@ button { font: inherit; color: inherit; background: none; border: 0; padding: 0;
 .row { position: absolute; right: 0; width: 100%; text-align: right; white-space: nowrap;
   font-variant-numeric: tabular-nums; }
 .row.full { font-weight: 650; }
+.group { position: absolute; left: 0; width: 15px; box-sizing: border-box; border: 1.5px solid currentColor;
+  border-right: 0; border-radius: 4px 0 0 4px; opacity: .7; }
+.group span { position: absolute; left: -1px; top: 50%; translate: 0 -50%; writing-mode: vertical-rl; rotate: 180deg;
+  font-size: var(--hs-tick); line-height: 14px; white-space: nowrap; background: var(--st-background-color);
+  padding: 3px 0; }
 .row:hover, .topic:hover, .row.on, .topic.on { color: var(--st-primary-color); text-decoration: underline; }
 .row.on, .topic.on { outline: 2px solid var(--st-primary-color); border-radius: 3px; }
 canvas { display: block; cursor: crosshair; touch-action: pan-y; }
@@ -92,6 +98,8 @@ class Sheet:
     starts: Sequence[int]
     titles: pa.Array | pa.ChunkedArray
     """``[column]``."""
+    groups: Sequence[tuple[int, int]] = ()
+    """The first and the last row of each key/value group, which is bracketed."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +136,7 @@ def canvas_heat_map(
         "label": sheet.label,
         "rows": list(sheet.rows),
         "blocks": list(sheet.blocks),
+        "groups": [list(group) for group in sheet.groups],
         "starts": [int(start) for start in sheet.starts],
         "columns": len(sheet.titles),
         "titles": pa.table({"title": sheet.titles}),

@@ -19,6 +19,7 @@ from pages.shared.theme import ink_on
 _CSS = """
 .hs-grid { font-family: var(--st-font, sans-serif); font-size: var(--hs-text); color: var(--st-text-color);
   position: relative; }
+.hs-grid:empty { min-height: 200px; }
 .tools { display: flex; flex-wrap: wrap; gap: 6px 16px; align-items: center; margin-bottom: 8px; }
 .legend { flex: 1; display: flex; flex-wrap: wrap; gap: 4px 12px; align-items: center; font-size: var(--hs-note);
   font-variant-numeric: tabular-nums; }

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import streamlit as st
+
 from pages.shared.components.mount import component
 
+_FEED = "head map feed"
 _HERE = Path(__file__).parent
 _map = component(
     "map", "map.js", html='<div class="head-map"></div>', css=(_HERE / "map.css").read_text(encoding="utf-8")
@@ -24,14 +27,23 @@ class MapEvent:
     wanted: str | None
 
 
-def head_map(message: Mapping[str, Any]) -> MapEvent:
-    """Draws the map; the bundle's own message never changes, so that Streamlit sends it once a session."""
+def head_map(message: Mapping[str, Any], on_pick: Callable[[], None] = lambda: None) -> MapEvent:
+    """Draws the map; ``on_pick`` is called when a gesture has chosen something on it.
+
+    The bundle's own message never changes: Streamlit sends it once a session.
+    """
+
+    def picked_on_map() -> None:
+        told = (st.session_state.get(_FEED) or {}).get("picked")
+        if isinstance(told, Mapping) and told.get("opens") is True:
+            on_pick()
+
     _map(key="head map")
     result = _feed(
-        key="head map feed",
+        key=_FEED,
         data=dict(message),
         height=1,
-        on_picked_change=lambda: None,
+        on_picked_change=picked_on_map,
         on_want_change=lambda: None,
     )
     picked, wanted = result.get("picked"), result.get("want")

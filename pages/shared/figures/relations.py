@@ -155,7 +155,7 @@ def ranking_figure(
                 [one.high for one in heads],
                 color=INK[theme],
             ),
-            customdata=["beyond its baselines" if one.beyond else "not beyond its baselines" for one in heads],
+            customdata=["above its baselines" if one.beyond else "not above its baselines" for one in heads],
             hovertemplate=f"head %{{x}}: %{{y{form}}}<br>%{{customdata}}<extra></extra>",
             showlegend=False,
         )

@@ -33,17 +33,17 @@ def side_colour(side: int, theme: str) -> str:
     return {1: str(scale[-1][1]), -1: str(scale[0][1]), 0: MUTED[theme]}[side]
 
 
-def shown_topics(found: ByTopic) -> np.ndarray:
-    """Positions in ``found`` of the topics that are drawn: all, or those at both ends."""
+def shown_topics(found: ByTopic, most: int = MOST) -> np.ndarray:
+    """Positions in ``found`` of the topics that are drawn: all, or ``most`` of them, from both ends."""
     count = len(found.topic)
-    if count <= MOST:
+    if count <= most:
         return np.arange(count)
-    return np.concatenate([np.arange(MOST // 2), np.arange(count - MOST // 2, count)])
+    return np.concatenate([np.arange(most // 2), np.arange(count - most // 2, count)])
 
 
-def gaps_figure(found: ByTopic, names: Sequence[str], theme: str) -> go.Figure:
+def gaps_figure(found: ByTopic, names: Sequence[str], theme: str, most: int = MOST) -> go.Figure:
     """Each topic's gap as a dot with its interval, the largest on top; names stand above their rows, on any width."""
-    shown = shown_topics(found)
+    shown = shown_topics(found, most)
     place = np.arange(len(shown))[::-1]
     side = found.side[shown]
     # In one piece: adding thirty names one by one takes plotly a fifth of a second.

@@ -65,7 +65,7 @@ def waterfall(found: Explanation, start: float, theme: str) -> go.Figure:
     figure.update_layout(
         template=template(theme),
         height=80 + 30 * (len(names) + 1 + len(first)),
-        margin={"l": 150, "r": 14, "t": 6, "b": 36},
+        margin={"l": 172, "r": 14, "t": 6, "b": 36},
         yaxis={"autorange": "reversed", "type": "category"},
         xaxis={
             "range": [steps.min() - (0.16 * span if steps.min() < 0 else 0), steps.max() + 0.2 * span],

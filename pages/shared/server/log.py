@@ -61,6 +61,7 @@ def set_up(level: str = "info", style: str = "text") -> None:
     # Streamlit logs what a page did not catch with the error's own words, which may quote a document.
     uncaught = logging.getLogger("streamlit.error_util")
     uncaught.filters[:] = [Uncaught()]
+    logging.getLogger("streamlit.runtime.app_session").filters[:] = [LateTimer()]
 
 
 def place(error: BaseException) -> str:
@@ -82,6 +83,13 @@ class Uncaught(logging.Filter):
         count("headscope_errors_total")
         event("error", kind=type(error).__name__, at=place(error))
         return _LOGGER.isEnabledFor(logging.DEBUG)
+
+
+class LateTimer(logging.Filter):
+    """Leaves out that a fragment is gone: its timer in the browser may tick once more while a run removes it."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return "does not exist anymore" not in str(record.msg)
 
 
 class TextLines(logging.Formatter):

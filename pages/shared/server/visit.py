@@ -21,6 +21,7 @@ _SESSION, _NOTED = "this session in the log", "problems that were noted"
 def visit(page: Page) -> None:
     """Runs the page; ``st.stop`` and ``st.rerun`` are exceptions, and go on their way."""
     name = page.url_path or "overview"
+    _name_tab(page)
     clock, outcome = Stopwatch(), "ok"
     try:
         page.run()
@@ -34,10 +35,16 @@ def visit(page: Page) -> None:
         outcome = "error"
         raise
     finally:
+        _name_tab(page)  # again: the page may have turned to another run
         if not is_probe():
             count("headscope_page_runs_total", name, outcome)
             observe("headscope_page_seconds", clock.seconds, name)
             note("page", page=name, run=shown_run(), ms=clock.ms, outcome=outcome)
+
+
+def _name_tab(page: Page) -> None:
+    """The browser tab's title: ``Head map · demo · Headscope``."""
+    st.set_page_config(page_title=" · ".join(part for part in (page.title, shown_run(), "Headscope") if part))
 
 
 def note(name: str, **fields: str | int | None) -> None:

@@ -15,6 +15,7 @@ from pages.shared.attention import attention_rows, evidence_of
 from pages.shared.figures.table import figure_table
 from pages.shared.glossary import why
 from pages.shared.notices import shows_mistakes
+from pages.shared.section import section
 from pages.shared.text import plain, safe
 from pages.understand.ablation.figures import VERDICTS, ComparedHead, compared, scatter_figure
 from pages.understand.ablation.state import AblationView, shares, slices
@@ -23,10 +24,11 @@ from pages.understand.ablation.state import AblationView, shares, slices
 @shows_mistakes
 def instruments(shown: AblationView) -> None:
     """One head: every measure without it, and what reading it says."""
-    st.subheader(shown.name, help=why("ablation", "interval", "random removals", "beyond the noise"), anchor=False)
+    terms = ("ablation", "interval", "random removals", "beyond the noise")
+    st.subheader(shown.name, help=why(*terms), anchor="head")
     found = shown.of_head()
     if not found:
-        st.info("This layer was not measured: the step was run with --layers.", icon=":material/info:")
+        st.info("This layer was not measured: the step ran with --layers.", icon=":material/info:")
         return
     columns = ["with it", "without it", "random removals"]
     lines = [(safe(MEASURES[name][0].upper() + MEASURES[name][1:]), _cells(row)) for name, row in found.items()]
@@ -57,15 +59,15 @@ def _read(shown: AblationView) -> None:
     place, said = (shown.layer, shown.head), []
     if (row := slices(shown.state, shown.measure).get(place)) is not None:
         said.append(
-            f"**Its slice** at stage 1 alone finds the topic for {row['value']:.0%} of the documents: "
+            f"**Slice**: at stage 1 it finds the topic for {row['value']:.0%} of the documents, "
             f"{plain(row['verdict'])} random slices."
         )
     if (share := shares(shown.state).get(place)) is not None:
-        said.append(f"**Its direct share** of the embedding is {share:.1%}.")
+        said.append(f"**Direct share** of the embedding: {share:.1%}.")
     if shown.manifest.is_done("attention"):
         attention = attention_rows(shown.state)[place]
         because = evidence_of(attention, attention["type"]).removeprefix("no rule holds: ")
-        said.append(f"**Its attention** is {plain(attention['type'])}: {plain(because)}")
+        said.append(f"**Attention**: {plain(attention['type'])}. {plain(because)}")
     if said:
         st.markdown("  \n".join(said), help=why("random slices", "attention type"))
 
@@ -73,10 +75,10 @@ def _read(shown: AblationView) -> None:
 @shows_mistakes
 def negative_heads(shown: AblationView) -> None:
     """Heads whose removal helps beyond the noise, in any measure of quality, with what they attend to."""
-    st.subheader("Heads whose removal helps", help=why("beyond the noise", "attention type"), anchor=False)
+    section("Heads whose removal helps", "helps", "beyond the noise", "attention type")
     rows = [row for name in QUALITY for row in shown.rows(HEAD, name).values() if row["verdict"] == ABOVE]
     if not rows:
-        st.markdown("None beyond the noise.")
+        st.markdown("No head's removal helps beyond the noise.")
         return
     types = attention_rows(shown.state) if shown.manifest.is_done("attention") else {}
     for row in sorted(rows, key=lambda row: -float(row["change"])):
@@ -89,17 +91,17 @@ def negative_heads(shown: AblationView) -> None:
             )
         )
     if not types:
-        st.caption(f"What they attend to is not measured yet. Run `{command('attention', shown.state.run.name)}`.")
+        st.caption(f"Their attention types are not measured yet. Run `{command('attention', shown.state.run.name)}`.")
 
 
 @shows_mistakes
 def scatter(shown: AblationView) -> None:
     """Where reading and switching off disagree."""
-    st.subheader("Does its slice show what a head is needed for?", help=why("random slices", "ablation"), anchor=False)
+    section("Do slices show which heads are needed?", "slices", "random slices", "ablation")
     read = slices(shown.state, shown.measure)
     heads = compared(shown.rows(HEAD), read)
     if not heads:
-        st.info("Heads are not compared with random slices in this run yet.", icon=":material/info:")
+        st.info("This run does not compare heads with random slices yet. Run:", icon=":material/info:")
         st.code(command("layers", shown.state.run.name), language="bash")
         return
     layers = {one.layer for one in heads}
@@ -107,15 +109,15 @@ def scatter(shown: AblationView) -> None:
     where = (
         ""
         if len(layers) > 1 or shown.shape.layers == 1
-        else (f" Slices of layer {min(layers)} alone: run '{command('layers', shown.state.run.name)}' for the others.")
+        else (f" Only slices of layer {min(layers)}; run '{command('layers', shown.state.run.name)}' for all layers.")
     )
     show.figure(
         scatter_figure(heads, shown.measure, (shown.layer, shown.head), show.theme()),
         f"ablation against slices {shown.measure}",
         pa.Table.from_pylist([vars(one) for one in heads]),
-        f"A dot per head, named layer.head where an instrument singles it out.{where}",
-        alt=f"{len(heads)} heads by the topic match of their slice and by the change of {MEASURES[shown.measure]} "
-        "without them.",
+        f"One dot per head, labelled layer.head where an instrument singles it out.{where}",
+        alt=f"Scatter plot of {len(heads)} heads: topic match of the slice against the change of "
+        f"{MEASURES[shown.measure]} without the head. {' '.join(_disagreement(heads))}",
     )
 
 
@@ -128,4 +130,4 @@ def _disagreement(heads: list[ComparedHead]) -> list[str]:
         names = ", ".join(f"layer {one.layer} head {one.head}" for one in some[:6])
         more = f" and {len(some) - 6} more" if len(some) > 6 else ""
         said.append(f"{len(some)} {'head' if len(some) == 1 else 'heads'}: {words} ({names}{more}).")
-    return said or ["No head is singled out by either."]
+    return said or ["Neither instrument singles out a head."]

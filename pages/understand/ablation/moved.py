@@ -8,6 +8,7 @@ from core.runs.tables import Row
 from pages.shared.cards import Card, cards
 from pages.shared.data import documents
 from pages.shared.notices import shows_mistakes
+from pages.shared.section import section
 from pages.shared.text import plain, shortened
 from pages.shared.url import linked
 from pages.understand.ablation.state import AblationView, ablation_rows
@@ -16,14 +17,14 @@ from pages.understand.ablation.state import AblationView, ablation_rows
 @shows_mistakes
 def moved(shown: AblationView) -> None:
     """The documents, and one of them with its nearest before and after."""
-    st.subheader(f"Documents that move most without {shown.name[0].lower()}{shown.name[1:]}", anchor=False)
+    section(f"Documents that move most without {shown.name[0].lower()}{shown.name[1:]}", "moved")
     rows = [
         row
         for row in ablation_rows(shown.state, "ablation_moved")
         if (row["layer"], row["head"]) == (shown.layer, shown.head)
     ]
     if not rows:
-        st.info("Choose a single head in the grid to see its documents.", icon=":material/touch_app:")
+        st.info("Choose a single head in the grid to see the documents it moves.", icon=":material/touch_app:")
         return
     rows.sort(key=lambda row: int(row["place"]))
     table = documents(shown.state)
@@ -35,7 +36,7 @@ def moved(shown: AblationView) -> None:
         [row["place"] for row in rows],
         1,
         format_func=lambda at: f"{rows[at - 1]['angle']:.1f}° · {shortened(titles[at], 90)}",
-        help="By the angle between the document's embedding with and without the head.",
+        help="Sorted by the angle between the document's embeddings with and without the head.",
     )
     row = rows[place - 1]
     own = table.row(row["doc"], ["topic"])["topic"]
@@ -55,7 +56,7 @@ def moved(shown: AblationView) -> None:
                     for doc, one in zip(row[key], found, strict=True)
                 ]
             )
-    st.caption("Among the documents of the sample, by cosine of the model's embedding. Open a document to read it.")
+    st.caption("Within the sample, by cosine similarity of the model's embedding. Click a document to read it.")
 
 
 def _sentence(row: Row, own: str | None, stays: int) -> str:

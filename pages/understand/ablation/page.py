@@ -2,29 +2,33 @@
 
 import streamlit as st
 
+from pages.shared.components.beside import beside
 from pages.shared.controls import choose_run
 from pages.shared.empty_states import ready
+from pages.shared.section import section
 from pages.understand.ablation.compare import instruments, negative_heads, scatter
 from pages.understand.ablation.moved import moved
 from pages.understand.ablation.pruning import pruning
-from pages.understand.ablation.sections import choose_view, headline, overview
+from pages.understand.ablation.sections import choose_view, close_details, headline, overview, title
 
 state = choose_run()
 
 st.title("Ablation")
 st.markdown(
-    "Slices and attention read a head. Here it is **switched off inside the model**, and everything is embedded again: "
-    "what gets worse, what gets better, and which documents move?"
+    "Here a head is **switched off inside the model** and the documents are embedded again. What gets worse, what gets "
+    "better, and which documents move?"
 )
 
 if ready(state, "ablate"):
     shown = choose_view(state)
     headline(shown)
-    left, right = st.columns([3, 2], gap="large")
-    with left:
+    section(title(shown), "grid", "ablation", "random removals", "beyond the noise")
+    places = beside("ablation")
+    with places.picture:
         overview(shown)
-    with right:
-        instruments(shown)
+    if shown.details:
+        with places.result(shown.name, close_details):
+            instruments(shown)
     negative_heads(shown)
     scatter(shown)
     moved(shown)

@@ -14,8 +14,8 @@ from core.runs.steps import command
 from core.runs.tables import Row
 from pages.shared import show
 from pages.shared.figures.template import LEGEND_ABOVE, band, template
-from pages.shared.glossary import why
 from pages.shared.notices import shows_mistakes
+from pages.shared.section import section
 from pages.shared.text import plain
 from pages.shared.theme import MUTED, SERIES
 from pages.understand.ablation.state import AblationView, ablation_rows
@@ -26,11 +26,11 @@ _NAMES = {GREEDY: "chosen one by one", BY_ANGLE: "least movement first", BY_CHAN
 @shows_mistakes
 def pruning(shown: AblationView) -> None:
     """The curve, the verdict, and the file that names the heads."""
-    st.subheader("How many heads can go?", help=why("ablation", "interval"), anchor=False)
+    section("How many heads can go?", "pruning", "ablation", "interval")
     run = shown.state.run
     rows = ablation_rows(shown.state, "ablation_pruning") if run.has(run.analysis_path("ablation_pruning")) else []
     if not rows:
-        st.info("This run's heads were not switched off one after another.", icon=":material/content_cut:")
+        st.info("Heads were not removed one after another in this run yet. Run:", icon=":material/content_cut:")
         half = shown.shape.layers * shown.shape.heads // 2
         st.code(command("ablate", run.name, "--prune", str(half)), language="bash")
         return
@@ -42,7 +42,7 @@ def pruning(shown: AblationView) -> None:
         pa.Table.from_pylist(rows),
         f"Same-topic nDCG@10 on the held-out half of the sample. Heads go {ORDERS[GREEDY]}; {ORDERS[BY_ANGLE]}; or "
         f"{ORDERS[BY_CHANCE]} (mean, worst and best of several).",
-        alt="Same-topic nDCG@10 with more and more heads switched off, in three orders.",
+        alt=f"Line chart: same-topic nDCG@10 as heads are switched off in three orders. {sentence.replace('**', '')}",
     )
     _take_away(shown, rows, sentence)
 
@@ -52,7 +52,7 @@ def verdict(rows: Sequence[Row], heads: int) -> str:
     chosen = next(row for row in rows if row["enough"])
     full = next(row for row in rows if row["order"] == GREEDY and not row["removed"])
     if not chosen["removed"]:
-        return "No head can go: already the first one costs more than one standard error."
+        return "No head can go: removing the first one already costs more than one standard error."
     said = (
         f"**{chosen['removed']} of {heads} heads** can go within one standard error, as chosen on one half of the "
         f"documents. On the held-out half: nDCG@10 {chosen['value']:.3f} against {full['value']:.3f} with all heads "
@@ -63,7 +63,7 @@ def verdict(rows: Sequence[Row], heads: int) -> str:
         low, high = (_points(random[0][key]) for key in ("lost_low", "lost_high"))
         said += f" Random heads: {_points(random[0]['lost'])} points ({low} to {high})."
         if chosen["lost"] <= random[0]["lost_high"]:
-            said += " This is not shown to beat removing equally many random heads."
+            said += " That is not clearly better than removing the same number of random heads."
     return said
 
 
@@ -106,9 +106,9 @@ def _take_away(shown: AblationView, rows: Sequence[Row], sentence: str) -> None:
     off = tuple(sorted(zip(chosen["off_layers"], chosen["off_heads"], strict=True)))
     made = HeadsOff(model, off, verdict=sentence.replace("**", ""))
     with st.container(border=True):
-        st.markdown(f"**Take the smaller model away**: {plain(model)} without these {len(off)} heads.")
+        st.markdown(f"**Export the smaller model**: {plain(model)} without these {len(off)} heads.")
         st.download_button("heads.json", made.to_json(), "heads.json", "application/json", on_click="ignore")
-        st.caption("With this file, in a terminal: a folder that plain sentence-transformers loads.")
+        st.caption("With this file, the command writes a folder that sentence-transformers can load.")
         st.code(command("export", run, "--heads heads.json", f"--to {run}-pruned"), language="bash")
 
 

@@ -10,6 +10,7 @@ from core.analysis.ablation_findings import ablation_findings
 from core.analysis.null import BELOW, WITHIN
 from core.runs.labels import CIRCULAR_NOTE, label_facts
 from pages.shared import show
+from pages.shared.components.beside import asked
 from pages.shared.components.layer_grid import GridCell, layer_grid
 from pages.shared.data import RunState
 from pages.shared.findings import sentences
@@ -20,7 +21,7 @@ from pages.shared.url import decide, linked, linked_clicks
 from pages.understand.ablation.figures import effect_grid
 from pages.understand.ablation.state import AblationView, ablation_rows, measures_of
 
-_HOW = {"zero": "Its output is replaced by zeros.", "mean": "Its output is replaced by its mean over the sample."}
+_HOW = {"zero": "Outputs are replaced by zeros.", "mean": "Outputs are replaced by their mean over the sample."}
 
 
 def choose_view(state: RunState) -> AblationView:
@@ -41,9 +42,13 @@ def choose_view(state: RunState) -> AblationView:
     cost = -1 if measures[0] == ANGLE else 1
     first = min(rows, key=lambda row: (row["verdict"] != BELOW, cost * row["change"]))
     cell = linked_clicks(
-        {"layer": (range(1, shape.layers + 1), first["layer"]), "head": (range(shape.heads + 1), first["head"])}
+        {
+            "layer": (range(1, shape.layers + 1), first["layer"]),
+            "head": (range(shape.heads + 1), first["head"]),
+            "details": ((0, 1), 1),
+        }
     )
-    return AblationView(state, measure, cell["layer"], cell["head"])
+    return AblationView(state, measure, cell["layer"], cell["head"], bool(cell["details"]))
 
 
 @shows_mistakes
@@ -55,7 +60,7 @@ def headline(shown: AblationView) -> None:
             sentences(found)
         else:
             st.markdown(
-                "No single head changes topic match or retrieval beyond what random removals of the same size do.",
+                "No single head changes topic match or retrieval more than random removals of the same size do.",
                 help=why("random removals", "beyond the noise"),
             )
         if label_facts(shown.manifest, "ablate").circular:
@@ -65,11 +70,6 @@ def headline(shown: AblationView) -> None:
 @shows_mistakes
 def overview(shown: AblationView) -> None:
     """Every head of every layer by what its removal changes."""
-    st.subheader(
-        f"{_title(shown.measure)} without each head",
-        help=why("ablation", "random removals", "beyond the noise"),
-        anchor=False,
-    )
     grid = effect_grid(shown.cells, shown.measure, shown.shape, show.theme())
     layer_grid(grid, f"ablation grid {shown.measure}", GridCell(shown.layer - 1, shown.head), _pick)
     step = shown.manifest.steps["ablate"]
@@ -82,21 +82,30 @@ def overview(shown: AblationView) -> None:
         st.caption(
             plain(
                 f"{_scale(shown.measure)} ● {beyond} of {len(heads)} heads are beyond the noise. "
-                f"{counted:,} {unit} of a sample by topic. {_HOW[step.options.get('how', 'zero')]}{cut} "
-                "Click a head to look at it."
+                f"A sample of {counted:,} {unit}, stratified by topic. {_HOW[step.options.get('how', 'zero')]}{cut} "
+                "Click a head for its details."
             )
         )
         show.downloads("ablation", lambda: pa.Table.from_pylist(ablation_rows(shown.state, "ablation")))
 
 
-def _title(measure: str) -> str:
-    return MEASURES[measure][0].upper() + MEASURES[measure][1:]
+def title(shown: AblationView) -> str:
+    """Of the grid's section."""
+    name = MEASURES[shown.measure]
+    return f"{name[0].upper()}{name[1:]} without each head"
 
 
 def _scale(measure: str) -> str:
-    return "Mean angle in degrees." if measure == ANGLE else "Change in points of 100; red is a loss, blue a gain."
+    return "Mean angle in degrees." if measure == ANGLE else "Change in percentage points; red is a loss, blue a gain."
+
+
+def close_details() -> None:
+    """The panel beside the grid goes; a click on a cell brings it back."""
+    decide("details", 0)
 
 
 def _pick(place: GridCell) -> None:
+    asked("ablation")
+    decide("details", 1)
     decide("layer", place.row + 1)
     decide("head", place.column)

@@ -29,6 +29,8 @@ class AblationView:
     measure: str
     layer: int
     head: int
+    details: bool = True
+    """Whether the panel beside the grid is open."""
 
     @property
     def manifest(self) -> Manifest:

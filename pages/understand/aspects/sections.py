@@ -156,7 +156,8 @@ def chosen(shown: AspectView) -> tuple[str, int]:
             st.selectbox, "Aspect", "aspect", shown.names, shown.names[0], format_func=lambda name: shortened(name, 60)
         )
         head = choose_head(shown.state.manifest.shape.heads)
-    kept = {name: value for name, value in st.query_params.items() if name in ("run", "stage", "head")}
+    kept = {name: value for name, value in st.query_params.items() if name in ("run", "stage")}
+    kept["head"] = str(head)
     st.page_link(PROFILE, label=f"Profile of head {head}", icon=":material/person_search:", query_params=kept)
     row, full, summary = shown.heads[aspect][head], shown.heads[aspect][0], shown.summaries[aspect]
     with st.container(horizontal=True, gap="medium"):

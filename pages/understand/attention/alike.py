@@ -21,8 +21,8 @@ from pages.shared.data import tables
 from pages.shared.empty_states import no_labels, not_analysed
 from pages.shared.figures.table import figure_table
 from pages.shared.figures.topic_gaps import GRID
-from pages.shared.glossary import why
 from pages.shared.notices import shows_mistakes
+from pages.shared.section import section
 from pages.shared.text import plain, safe, shortened
 from pages.shared.url import decide, linked
 from pages.understand.attention.figures import Pattern, small_pattern
@@ -44,20 +44,20 @@ def same_type(shown: AttentionView) -> None:
     mine = str(shown.row["type"])
     counts = {name: sum(row["type"] == name for row in rows.values()) for name in TYPES}
     options = [SAME, *(name for name in TYPES if counts[name])]
-    st.subheader("Heads of one type side by side", help=why("attention type"), anchor=False)
+    section("Heads of one type side by side", "same-type", "attention type")
     name = linked(
         st.selectbox,
         "Type",
         "type",
         options,
         SAME,
-        format_func=lambda one: "the chosen head's" if one == SAME else f"{one} · {counts[one]}",
+        format_func=lambda one: "the chosen head's type" if one == SAME else f"{one} · {counts[one]}",
     )
     name = mine if name == SAME else name
     st.markdown(f"**{plain(name.capitalize())}** – {plain(sentence(name))}")
     chosen = sorted((row for row in rows.values() if row["type"] == name), key=lambda row: -_clear(row, name))[:MOST]
     if counts[name] > MOST:
-        st.caption(f"The {MOST} clearest of {counts[name]}, the clearest first.")
+        st.caption(f"The {MOST} clearest of {counts[name]}, clearest first.")
     patterns = attention_patterns(shown.state)
     st.html(GRID)
     with st.container(horizontal=True, gap="small", key="grid-same-type"):
@@ -76,8 +76,8 @@ def same_type(shown: AttentionView) -> None:
                 st.caption(plain(shortened(said, 90)))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(
-            "Thin bars are near tokens by distance, each picture to its own scale. The wide ones are shares of the "
-            "whole: the first token, then all that is farther away."
+            "Thin bars: nearby tokens by distance, each picture on its own scale. Wide bars: shares of all attention, "
+            "on the first token and on distant tokens."
         )
         show.downloads("heads of one type", lambda: pa.Table.from_pylist(chosen))
 
@@ -88,7 +88,7 @@ def roles(shown: AttentionView) -> None:
     """Types against topic roles, at the one layer that has both."""
     state = shown.state
     assert state.manifest is not None
-    st.subheader("Do selective heads attend broadly?", help=why("role", "attention type", "entropy"), anchor=False)
+    section("Do selective heads attend broadly?", "roles", "role", "attention type", "entropy")
     if not state.analysed:
         not_analysed(state)
         return
@@ -115,11 +115,11 @@ def roles(shown: AttentionView) -> None:
         st.markdown(plain(together.sentence))
     counts = Counter((type_, role) for _, type_, role in meet)
     st.html(_cross(counts, together))
-    where = "all layers" if every else f"layer {own}, the one that this run's vectors are of"
+    where = "all layers" if every else f"layer {own}, the layer of this run's vectors"
     st.caption(
-        f"The table: heads of {where}; roles at stage {stage}."
-        + (" In brackets: what roles shuffled among the heads of each layer give on average." if together else "")
-        + (f" The first sentence: heads of layer {own}." if every else "")
+        f"Table: heads of {where}; roles at stage {stage}."
+        + (" In parentheses: the mean count when roles are shuffled among the heads of each layer." if together else "")
+        + (f" The first sentence is about layer {own}." if every else "")
     )
 
 

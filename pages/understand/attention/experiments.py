@@ -30,20 +30,22 @@ from pages.shared.figures.relations import (
 from pages.shared.figures.table import figure_table
 from pages.shared.glossary import why
 from pages.shared.notices import shows_mistakes
+from pages.shared.section import section
 from pages.shared.text import plain, safe
 from pages.shared.url import linked
 from pages.understand.attention.sections import AttentionView
 
 MOST = 15
 _LINES = (
-    ("Token after a repeated one's first occurrence", "induction", "induction_unrepeated"),
+    ("Token after the first occurrence of a repeated token", "induction", "induction_unrepeated"),
     ("First occurrence of a repeated token", "duplicate", "duplicate_unrepeated"),
-    ("Similar words, correlation", "similarity", "similarity_exchanged"),
-    ("Tokens of the documents that rest on the first", "rests", None),
+    ("Similar words (correlation)", "similarity", "similarity_exchanged"),
+    ("Document tokens that attend mostly to the first token", "rests", None),
 )
 _BOTH_WAYS = (
-    "This model sees both ways. It can compare the two copies of the random tokens from either side, so these figures "
-    "say that a head matches equal tokens, not that it predicts what comes next, as induction does in a causal model."
+    "This model attends in both directions and can compare the two copies of the random tokens from either side. So "
+    "these figures show that a head matches equal tokens, not that it predicts the next one, as induction does in a "
+    "causal model."
 )
 
 
@@ -68,8 +70,7 @@ def scores(shown: AttentionView) -> None:
     if lines:
         st.html(figure_table(["value", "baseline"], 0, lines))
         st.caption(
-            "In experiments, with 95 % intervals. Baselines: the same distance where nothing is repeated; words "
-            "exchanged.",
+            "From experiments, with 95 % CI. Baselines: the same distance without repetition; words exchanged.",
             help=why("induction", "semantic similarity", "sink"),
         )
 
@@ -86,7 +87,7 @@ def examples(shown: AttentionView) -> None:
     types = [name for name in shown.row["types"] or [] if any(row["type"] == name for row in rows)]
     if not types:
         return
-    st.subheader(f"{shown.name} in example sentences", help=why("relation", "induction"), anchor=False)
+    section(f"{shown.name} in example sentences", "examples", "relation", "induction")
     name = types[0]
     if len(types) > 1:
         key = f"example {shown.layer} {shown.head}"
@@ -94,13 +95,13 @@ def examples(shown: AttentionView) -> None:
     mine = sorted((row for row in rows if row["type"] == name), key=lambda row: int(row["example"]))
     drawn = [Arrows(row["words"], row["starts"], row["right"], row["attended"]) for row in mine]
     hits, of = sum(one.hits for one in drawn), sum(len(one.known) for one in drawn)
-    st.markdown(plain(f"{_what(mine[0])}: right in {hits} of {of} here."))
+    st.markdown(plain(f"{_what(mine[0])}: correct for {hits} of {of} here."))
     for one in drawn:
         st.html(arrows_html(one, show.theme()))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(
-            "An arrow goes from a word to the other word that gets most of its attention: green where that is the "
-            f"right one, red where not; the dashed arrow is then the right one. {_drawn(name)}"
+            "Each arrow runs from a word to the other word that gets most of its attention: green if correct, red if "
+            f"not. Dashed arrows show the correct word. {_drawn(name)}"
         )
         show.downloads("example sentences", lambda: pa.Table.from_pylist(mine))
 
@@ -110,14 +111,14 @@ def _what(row: Row) -> str:
         return str(row["relation"])
     if row["type"] == SIMILAR:
         return "From a word to the most similar other word"
-    return f"From a token seen again to {SEEN_AGAIN[row['type']]}"
+    return f"From a repeated token to {SEEN_AGAIN[row['type']]}"
 
 
 def _drawn(name: str) -> str:
     if name in SEEN_AGAIN:
-        return "Eight random tokens, twice."
+        return "The text is eight random tokens, repeated once."
     return "Sentences are drawn at random" + (
-        ", and the words with the most similar ones are shown; the same word elsewhere does not count as similar."
+        "; words with the most similar partners are shown. Another occurrence of the same word does not count."
         if name == SIMILAR
         else " from the held-out half."
     )
@@ -129,18 +130,15 @@ def ranking(shown: AttentionView) -> None:
     found = experiments(shown.state)
     if found is None:
         return
-    st.subheader(
-        "Which heads follow a relation?",
-        help=why("relation", "fixed offset", "shuffled sentences", "induction", "semantic similarity", "interval"),
-        anchor=False,
-    )
+    terms = ("relation", "fixed offset", "shuffled sentences", "induction", "semantic similarity", "interval")
+    section("Which heads follow a relation?", "relations", *terms)
     relations = list(dict.fromkeys(row["relation"] for row in found.relations))
     measured = [name for name in (*SEEN_AGAIN, SIMILAR) if _measured(found, name)]
     options = [*relations, *measured]
     if not relations:
         st.info(
-            "There are no relations: the model does not know the treebank's words, or the treebank has too few pairs. "
-            "Give one in the model's language with `--treebank FILE.conllu`.",
+            "No relations were measured: the tokenizer does not know the treebank's words, or the treebank has too few "
+            "pairs. Pass a treebank in the model's language with `--treebank FILE.conllu`.",
             icon=":material/translate:",
         )
     if not options:
@@ -152,7 +150,7 @@ def ranking(shown: AttentionView) -> None:
         "relation",
         options,
         max(beyond, key=lambda relation: beyond[relation]) if beyond else options[0],
-        format_func=lambda one: f"{one} · {beyond[one]} beyond" if one in beyond else one,
+        format_func=lambda one: f"{one} · {_heads(beyond[one])} above baseline" if one in beyond else one,
     )
     if name in relations:
         _relation(found, name)
@@ -163,13 +161,14 @@ def ranking(shown: AttentionView) -> None:
 def _relation(found: Shown, name: str) -> None:
     rows = sorted((row for row in found.relations if row["relation"] == name), key=lambda row: -row["chosen"])
     best = rows[0]
-    verdict = "beyond both baselines" if best["beyond"] else "not beyond its baselines"
+    verdict = "above both baselines" if best["beyond"] else "not above its baselines"
     st.markdown(
         plain(
-            f"The best head on the choosing half, {best['layer']}.{best['head']}, is right for {best['score']:.0%} of "
-            f"{best['pairs']} held-out pairs ({best['low']:.0%} to {best['high']:.0%}); the best fixed offset for "
-            f"{best['offset_score']:.0%}, the same head on shuffled sentences for {best['shuffled']:.0%}: {verdict}. "
-            f"{_heads(sum(row['beyond'] for row in rows))} of {len(rows)} beyond both."
+            f"The head that was best on one half of the sentences, {best['layer']}.{best['head']}, is correct for "
+            f"{best['score']:.0%} of {best['pairs']} held-out pairs (95 % CI {best['low']:.0%} to {best['high']:.0%}). "
+            f"The best fixed offset reaches {best['offset_score']:.0%}, the same head on shuffled sentences "
+            f"{best['shuffled']:.0%}: {verdict}. Above both: {_heads(sum(row['beyond'] for row in rows))} of "
+            f"{len(rows)}."
         )
     )
     heads = [
@@ -181,10 +180,11 @@ def _relation(found: Shown, name: str) -> None:
         ),
         "relation ranking",
         lambda: pa.Table.from_pylist(rows),
-        f"The {len(heads)} heads that are best on one half of the sentences; bars are the other half, with 95 % "
-        "intervals over sentences. Blue bars are beyond both baselines (5 % false discoveries over all heads and "
-        f"relations). It counts for the type {TYPE_OF[name]}.",
-        alt=f"Heads by how often they follow {name}.",
+        f"The {len(heads)} heads that are best on one half of the sentences. Bars show the held-out half with 95 % CI "
+        "over sentences. Blue bars are above both baselines (false discovery rate 5 % over all heads and relations). "
+        f"The relation counts towards the type {TYPE_OF[name]}.",
+        alt=f"Bar chart of heads by how often they follow the relation {name}: best {heads[0].name} with "
+        f"{heads[0].value:.0%}.",
     )
 
 
@@ -199,24 +199,24 @@ def _scores(shown: AttentionView, found: Shown, name: str) -> None:
     count = sum(_claimed(row, name) for row in rows)
     if name == SIMILAR:
         said = (
-            "Correlation of attention between words with the cosine of their input embeddings beyond distance, with "
-            f"95 % intervals over sentences. Blue bars have the type: at least {LEAST_CORRELATION}."
+            "Correlation between attention and the cosine of the words' input embeddings, corrected for distance, with "
+            f"95 % CI over sentences. Blue bars have the type: at least {LEAST_CORRELATION}."
         )
-        st.markdown(plain(f"{_heads(count)} of {len(rows)} attend to similar words."))
+        st.markdown(plain(f"Attending to similar words: {_heads(count)} of {len(rows)}."))
         figure = ranking_figure(heads, None, "", "words exchanged", show.theme(), "correlation")
     else:
         elsewhere = sum(row["elsewhere"] for row in rows) / len(rows)
         said = (
-            f"Attention from a random token seen again to {SEEN_AGAIN[name]}, over 8 sequences, with 95 % intervals. "
-            f"Blue bars have the type: at least {LEAST:.0%}, and {TIMES} times the baselines."
+            f"Attention from a repeated random token to {SEEN_AGAIN[name]}, over 8 sequences, with 95 % CI. "
+            f"Blue bars have the type: at least {LEAST:.0%} and {TIMES} times the baselines."
         )
-        st.markdown(plain(f"{_heads(count)} of {len(rows)} of the type {name}."))
+        st.markdown(plain(f"Of type {name}: {_heads(count)} of {len(rows)}."))
         if any(row["next"] is not None for row in attention_rows(shown.state).values()):
             st.caption(plain(_BOTH_WAYS))
         figure = ranking_figure(
             heads, elsewhere, "another token, all heads", "this distance, not repeated", show.theme(), "attention"
         )
-    show.figure(figure, "score ranking", lambda: pa.Table.from_pylist(rows), said, alt=f"Heads by {name}.")
+    show.figure(figure, "score ranking", lambda: pa.Table.from_pylist(rows), said, alt=f"Bar chart of heads by {name}.")
 
 
 @shows_mistakes
@@ -224,7 +224,7 @@ def families(shown: AttentionView) -> None:
     """How many heads of each family every layer has, beside the textbook picture."""
     if experiments(shown.state) is None:
         return
-    st.subheader("Early positional, middle syntactic, late abstract?", help=why("attention type"), anchor=False)
+    section("Early positional, middle syntactic, late abstract?", "families", "attention type")
     rows = attention_rows(shown.state)
     found = type_depth([(layer, row["type"]) for (layer, _), row in rows.items()], shown.shape.layers)
     st.markdown(plain(found.sentence))
@@ -234,9 +234,9 @@ def families(shown: AttentionView) -> None:
         families_figure(found.counts, show.theme()),
         "families by layer",
         table,
-        f"Heads by the family of their type. {members[0].upper()}{members[1:]}. The textbook picture is of language "
-        "models as a whole; whether it holds for this one, the permutation test says.",
-        alt="Heads of each family of types at every layer.",
+        f"Heads by the family of their type. {members[0].upper()}{members[1:]}. The textbook picture describes "
+        "language models in general; the permutation test says whether it holds for this one.",
+        alt=f"Stacked bars: heads of each family of types at every layer. {found.sentence}",
     )
 
 

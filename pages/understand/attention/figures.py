@@ -15,8 +15,8 @@ from pages.shared.text import drawn, safe, shortened
 from pages.shared.theme import GROUND, INK, QUIET, SEQUENTIAL, SERIES, SMALL_TICK_SIZE
 
 NEAR = OFFSETS[1:-1]
-_NAMED_ACROSS, _NAMED_DOWN = 26, 48
-"""Tokens whose names fit above and beside a matrix; of more, every so many has its own."""
+_NAMED = 36
+"""Tokens whose names fit above and beside a matrix; of more, every N-th is named."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def pattern_figure(found: Pattern, shuffled: Pattern, causal: bool, theme: str) 
         xaxis2={
             "tickvals": ticks,
             "ticktext": [f"{'−' if offset < 0 else '+'}{abs(offset)}" for offset in ticks],
-            "title": {"text": "distance in tokens: − before, + after"},
+            "title": {"text": "distance in tokens (− before, + after)"},
         },
         yaxis2={"tickformat": ".1~%", "title": {"text": "share of attention"}, "rangemode": "tozero"},
         legend={"orientation": "h", "x": 1, "xanchor": "right", "y": 0.79, "yanchor": "bottom"},
@@ -118,7 +118,8 @@ def matrix_figure(weights: np.ndarray, tokens: Sequence[str], chosen: int, theme
     count = len(tokens)
     # Numbered, for a word may occur twice and an axis knows a category once.
     names = [f"{number} {drawn(shortened(token, 14) or '␣')}" for number, token in enumerate(tokens, 1)]
-    across, down = (names[:: max(1, -(-count // most))] for most in (_NAMED_ACROSS, _NAMED_DOWN))
+    step = max(1, -(-count // _NAMED))
+    ticks = {"tickvals": names[::step], "tickfont": {"size": SMALL_TICK_SIZE}, "type": "category"}
     top = float(np.quantile(weights[weights > 0], 0.98)) if (weights > 0).any() else 1.0
     figure = go.Figure(
         go.Heatmap(
@@ -129,7 +130,7 @@ def matrix_figure(weights: np.ndarray, tokens: Sequence[str], chosen: int, theme
             zmax=top,
             colorscale=SEQUENTIAL[theme],
             hovertemplate="from %{y}<br>to %{x}<br>%{z:.1%}<extra></extra>",
-            colorbar={"thickness": 10, "outlinewidth": 0, "tickformat": ".0%"},
+            colorbar={"thickness": 10, "outlinewidth": 0, "tickformat": ".0%", "len": 0.5, "y": 1, "yanchor": "top"},
         )
     )
     figure.add_shape(
@@ -137,16 +138,25 @@ def matrix_figure(weights: np.ndarray, tokens: Sequence[str], chosen: int, theme
     )
     figure.update_layout(
         template=template(theme),
-        height=max(340, min(760, 130 + 14 * count)),
+        height=640,
         xaxis={
-            "tickvals": across,
+            **ticks,
             "side": "top",
             "tickangle": -90,
-            "tickfont": {"size": SMALL_TICK_SIZE},
-            "type": "category",
+            "range": [-0.5, count - 0.5],
+            "constrain": "domain",
+            "title": {"text": "to"},
         },
-        yaxis={"tickvals": down, "autorange": "reversed", "tickfont": {"size": SMALL_TICK_SIZE}, "type": "category"},
-        margin={"l": 96, "r": 10, "t": 96, "b": 10},
+        # Square cells, whatever the width.
+        yaxis={
+            **ticks,
+            "range": [count - 0.5, -0.5],
+            "scaleanchor": "x",
+            "constrain": "domain",
+            "constraintoward": "top",
+            "title": {"text": "from"},
+        },
+        margin={"l": 110, "r": 10, "t": 110, "b": 10},
         dragmode=False,
     )
     return figure

@@ -2,31 +2,48 @@
 
 import streamlit as st
 
+from pages.shared.components.beside import beside
 from pages.shared.controls import choose_run
 from pages.shared.empty_states import ready
+from pages.shared.section import section
 from pages.understand.attention.alike import roles, same_type
 from pages.understand.attention.experiments import examples, families, ranking, scores
-from pages.understand.attention.sections import AttentionView, average, chosen_head, overview, verdict
+from pages.understand.attention.sections import (
+    AttentionView,
+    average,
+    chosen_head,
+    close_details,
+    details_open,
+    overview,
+    verdict,
+)
 from pages.understand.attention.text import in_a_text
+
+FEW_LAYERS = 14
 
 state = choose_run()
 
 st.title("Attention")
 st.markdown(
-    "**What does each head of each layer attend to**: the token before, the first one, punctuation, a verb's subject, "
-    "a token that was there before? Written rules decide its type."
+    "**What does each head attend to**: the previous token, the first one, punctuation, a verb's subject, an earlier "
+    "occurrence of the same token? Fixed rules assign each head a type."
 )
 
 if ready(state, "attention"):
     layer, head = chosen_head(state)
     shown = AttentionView(state, layer, head)
-    overview(shown)
-    left, right = st.columns([2, 3], gap="large")
-    with left:
-        verdict(shown)
-        scores(shown)
-    with right:
-        average(shown)
+    section("All heads by type", "types", "attention type", "attention", "sink", "delimiters")
+    places, details = beside("types"), details_open()
+    with places.picture:
+        overview(shown)
+        if shown.shape.layers <= FEW_LAYERS:  # a low grid leaves room under it
+            average(shown)
+    if details:
+        with places.result(shown.name, close_details):
+            verdict(shown)
+            scores(shown)
+            if shown.shape.layers > FEW_LAYERS:
+                average(shown)
     examples(shown)
     in_a_text(shown)
     ranking(shown)

@@ -1,4 +1,4 @@
-"""The Attention page's upper part: the grid of all heads by type, and one head's type, figures and average pattern."""
+"""The Attention page's upper part: the grid of all heads by type, and beside it one head's type and figures."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ from core.runs.steps import command
 from core.runs.tables import Row
 from pages.shared import show
 from pages.shared.attention import LETTERS, attention_patterns, attention_rows, evidence_of, experiments
+from pages.shared.components.beside import asked
 from pages.shared.components.layer_grid import Cell, ColourKey, GridCell, LayerGrid, layer_grid
 from pages.shared.controls import choose_head
 from pages.shared.data import RunState
 from pages.shared.figures.table import figure_table, interval, number
 from pages.shared.glossary import why
 from pages.shared.notices import shows_mistakes
+from pages.shared.section import section
 from pages.shared.text import plain, safe
 from pages.shared.theme import ATTENTION_TYPES
-from pages.shared.url import decide, linked
+from pages.shared.url import decide, linked, linked_clicks
 from pages.understand.attention.figures import NEAR, Pattern, pattern_figure
 
 WORDS = {
@@ -76,8 +78,8 @@ def chosen_head(state: RunState) -> tuple[int, int]:
             "layer",
             layers,
             own,
-            format_func=lambda number: f"{number} · this run's" if number == own else str(number),
-            help="Layers are counted from 1. The run's vectors, and with them the heads' roles, are of one layer.",
+            format_func=lambda number: f"{number} · this run's layer" if number == own else str(number),
+            help="Layers are counted from 1. The run's vectors, and so the heads' roles, come from one layer.",
         )
         return layer, choose_head(shape.heads)
 
@@ -85,7 +87,6 @@ def chosen_head(state: RunState) -> tuple[int, int]:
 @shows_mistakes
 def overview(shown: AttentionView) -> None:
     """Every head of every layer by its type."""
-    st.subheader("Every head by its type", help=why("attention type", "attention", "sink", "delimiters"), anchor=False)
     rows = attention_rows(shown.state)
     counts = Counter(row["type"] for row in rows.values())
     manifest = shown.state.manifest
@@ -95,7 +96,7 @@ def overview(shown: AttentionView) -> None:
     st.markdown(plain(f"{len(rows):,} heads: {said}."))
     if experiments(shown.state) is None:
         st.info(
-            "An older version measured this run: induction, relations between words and similar words are missing. Run "
+            "An older version measured this run: induction, relations and word similarity are missing. Run "
             f"`{command('attention', shown.state.run.name, '--again')}` to add them.",
             icon=":material/info:",
         )
@@ -105,7 +106,7 @@ def overview(shown: AttentionView) -> None:
         st.caption(
             plain(
                 f"From {step.counts.get('documents', 0):,} documents, {step.counts.get('tokens', 0):,} tokens"
-                f"{_sentences(step.counts)}. Click a head to look at it."
+                f"{_sentences(step.counts)}. Click a head for its type and evidence."
             )
         )
         show.downloads("attention types", lambda: pa.Table.from_pylist(list(rows.values())))
@@ -127,7 +128,7 @@ def type_grid(rows: dict[tuple[int, int], Row], shape: ModelShape, theme: str) -
     present = {row["type"] for row in rows.values()}
     kinds = [(colours[name], f"{name} ({LETTERS[name]})" if LETTERS[name] else name) for name in TYPES]
     return LayerGrid(
-        label="Attention type of every head.",
+        label="Attention type of every head, layers down and heads across.",
         rows=[f"layer {layer}" for layer in range(1, shape.layers + 1)],
         columns=[str(head) for head in range(1, shape.heads + 1)],
         cells=[[cell(layer, head) for head in range(1, shape.heads + 1)] for layer in range(1, shape.layers + 1)],
@@ -137,7 +138,19 @@ def type_grid(rows: dict[tuple[int, int], Row], shape: ModelShape, theme: str) -
     )
 
 
+def details_open() -> bool:
+    """Whether the panel beside the grid is open, by clicks or the address."""
+    return bool(linked_clicks({"details": ((0, 1), 1)})["details"])
+
+
+def close_details() -> None:
+    """The panel beside the grid goes; a click on a cell brings it back."""
+    decide("details", 0)
+
+
 def _pick(place: GridCell) -> None:
+    asked("types")
+    decide("details", 1)
     decide("layer", place.row + 1)
     decide("head", place.column + 1)
 
@@ -146,17 +159,16 @@ def _pick(place: GridCell) -> None:
 def verdict(shown: AttentionView) -> None:
     """The type, the rule in words, and the numbers that decided."""
     row = shown.row
-    with st.container(border=True):
-        st.subheader(f"{shown.name}: {plain(row['type'])}", help=why("attention type"), anchor=False)
-        st.markdown(plain(sentence(row["type"])))
-        said = evidence_of(row, row["type"]).removeprefix("no rule holds: ")
-        st.markdown(f"**Evidence** – {plain(said)}")
-        for other in (row["types"] or [])[1:]:
-            st.markdown(f"**Also {plain(other)}** – {plain(evidence_of(row, other))}")
+    st.subheader(f"{shown.name}: {plain(row['type'])}", help=why("attention type"), anchor="head")
+    st.markdown(plain(sentence(row["type"])))
+    said = evidence_of(row, row["type"]).removeprefix("no rule holds: ")
+    st.markdown(f"**Evidence** – {plain(said)}")
+    for other in (row["types"] or [])[1:]:
+        st.markdown(f"**Also {plain(other)}** – {plain(evidence_of(row, other))}")
     st.html(figure_table(["share", "shuffled"], 0, [(safe(WORDS[name]), _cells(row, name)) for name in WORDS]))
     st.caption(
-        "Means over all tokens that have a choice, with 95 % intervals over documents, beside what shuffled positions "
-        "give.",
+        "Means over all tokens that can attend to more than one token, with 95 % CI over documents. Baseline: shuffled "
+        "positions.",
         help=why("shuffled", "interval", "entropy", "sink", "delimiters", "rare tokens"),
     )
 
@@ -177,20 +189,20 @@ def _cells(row: Row, name: str) -> list[str]:
 @shows_mistakes
 def average(shown: AttentionView) -> None:
     """How far away it looks, on average."""
-    st.subheader("Its average pattern", help=why("attention", "sink", "shuffled"), anchor=False)
+    section(f"Average pattern of layer {shown.layer}, head {shown.head}", "pattern", "attention", "sink", "shuffled")
     patterns, row = attention_patterns(shown.state), shown.row
     share, shuffled = patterns.share[shown.layer - 1, shown.head - 1], patterns.shuffled[shown.layer - 1]
     if not np.isfinite(share).all():
-        st.info("No document of the sample has two tokens, so there is nothing to show.", icon=":material/info:")
+        st.info("No document in the sample has two tokens or more.", icon=":material/info:")
         return
     found, causal = Pattern.of(share), row["next"] is None
     show.figure(
         pattern_figure(found, Pattern.of(shuffled), causal, show.theme()),
         f"pattern of layer {shown.layer} head {shown.head}",
         pa.table({"offset": OFFSETS, "share": share, "shuffled": shuffled}),
-        "On top all of its attention: red on the text's first token, grey 32 or more tokens away, blue nearer. Below "
-        "it the near part by distance." + (" A causal model never looks ahead." if causal else ""),
-        alt=f"{shown.name} looks {found.first:.0%} at the first token, {found.before:.0%} far before, "
-        f"{found.near.sum():.0%} near by, most at distance {int(NEAR[int(np.argmax(found.near))])}, and "
+        "Top: all of its attention, red on the text's first token, grey 32 or more tokens away, blue nearer. Bottom: "
+        "the near part by distance." + (" A causal model never looks ahead." if causal else ""),
+        alt=f"{shown.name} attends {found.first:.0%} to the first token, {found.before:.0%} far before, "
+        f"{found.near.sum():.0%} nearby, most at distance {int(NEAR[int(np.argmax(found.near))])}, and "
         f"{found.after:.0%} far after.",
     )

@@ -13,14 +13,14 @@ from pages.shared.controls import choose_document
 from pages.shared.data import documents
 from pages.shared.embedding import attention_matrix
 from pages.shared.figures.words import strongest_words, words_html
-from pages.shared.glossary import why
 from pages.shared.notices import shows_mistakes
+from pages.shared.section import section
 from pages.shared.text import plain, shortened
 from pages.shared.url import linked
 from pages.understand.attention.figures import matrix_figure
 from pages.understand.attention.sections import AttentionView
 
-SOURCES = {"none": "No text", "corpus": "A document of the corpus", "own": "A text of yours"}
+SOURCES = {"none": "No text", "corpus": "A corpus document", "own": "Your own text"}
 _OWN, _ASKED = "text for attention", "the text whose attention was asked for"
 """Keys of the session: what is being written, and what was sent off. Neither is ever in the address or the log."""
 
@@ -31,10 +31,10 @@ def in_a_text(shown: AttentionView) -> None:
 
     No fragment: within one that is run again, the fragment that watches a job would not be called any more.
     """
-    st.subheader(f"{shown.name} in a text", help=why("attention"), anchor=False)
+    section(f"{shown.name} in a text", "text", "attention")
     source = linked(
         st.segmented_control,
-        "Look into",
+        "Text",
         "text",
         list(SOURCES),
         "none",
@@ -42,7 +42,7 @@ def in_a_text(shown: AttentionView) -> None:
         required=True,
     )
     if source == "none":
-        st.caption("The run's own model reads the text that you choose, which takes a moment.")
+        st.caption("The run's model reads the text you choose. This takes a moment.")
         return
     text = _of_the_corpus(shown) if source == "corpus" else _own()
     if not text:
@@ -69,7 +69,7 @@ def _own() -> str | None:
         )
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.form_submit_button("Show its attention", icon=":material/visibility:", on_click=_ask)
-            st.caption("The text stays in this session: it is not stored, and no link carries it.")
+            st.caption("The text stays in this session. It is not stored, and links do not contain it.")
     return st.session_state.get(_ASKED)
 
 
@@ -80,7 +80,7 @@ def _ask() -> None:
 def _looked(shown: AttentionView, text: str, found: Matrix) -> None:
     tokens = [piece.text for piece in found.pieces]
     numbers = list(range(1, len(tokens) + 1))
-    left, right = st.columns([3, 2], gap="large")
+    left, right = st.columns([2, 1], gap="medium")
     with right:
         token = linked(
             st.selectbox,
@@ -89,27 +89,23 @@ def _looked(shown: AttentionView, text: str, found: Matrix) -> None:
             numbers,
             numbers[-1],
             format_func=lambda number: f"{number} · {shortened(tokens[number - 1], 40) or '␣'}",
-            help="The framed one. A causal model looks back only: the last token sees the whole text.",
+            help="Framed in the matrix. A causal model only looks back: the last token sees the whole text.",
         )
         seen = found.seen_from(token - 1)
         words = strongest_words(text, seen, shown.head)
         if words:
-            st.markdown(plain(f"From there it looks most at {', '.join(f'“{word}”' for word in words)}."))
+            st.markdown(plain(f"It attends most to {', '.join(f'“{word}”' for word in words)}."))
         st.html(words_html(text, seen, shown.head, chosen=token - 1))
     with left:
         weights = found.weights[shown.head - 1].astype(np.float32)
-        cut = (
-            f" The model was given the first {len(tokens)} of {found.total:,} tokens."
-            if found.total > len(tokens)
-            else ""
-        )
+        cut = f" The model read the first {len(tokens)} of {found.total:,} tokens." if found.total > len(tokens) else ""
         show.figure(
             matrix_figure(weights, tokens, token - 1, show.theme()),
             "attention matrix",
             lambda: _table(weights, tokens),
-            f"A row is a token that looks, a column one that is looked at; rows add up to 1. The darkest are the top "
-            f"2 % and beyond.{cut}",
-            alt=f"Attention of {shown.name.lower()} from each of {len(tokens)} tokens to each.",
+            f"Rows attend to columns; each row adds up to 100 %. Colours are clipped at the 98th percentile.{cut}",
+            alt=f"Attention matrix of {shown.name.lower()}, {len(tokens)} by {len(tokens)} tokens. Token {token} "
+            f"attends most to {' and '.join(words) or 'no single word'}.",
         )
 
 

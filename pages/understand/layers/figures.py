@@ -129,7 +129,7 @@ def spread_figure(summary: Sequence[Row], shown: Sequence[int], view: LayerView,
     line = _line(layers, [row["spread"] for row in rows], HEADS, theme)
     symbols = ["circle" if layer in shown else "circle-open" for layer in layers]
     line |= {"name": "heads", "marker": line["marker"] | {"symbol": symbols, "size": 9, "line": {"width": 2}}}
-    return _over_depth([*traces, line], max(layers), view, theme, 280)
+    return _over_depth([*traces, line], max(layers), view, theme, 280, "SD over heads")
 
 
 def _slices(rows: Sequence[Row], middle: str, low: str, high: str, name: str, theme: str) -> list[dict[str, Any]]:
@@ -167,7 +167,14 @@ def _chance(chance: float, layers: int, theme: str) -> dict[str, Any]:
     }
 
 
-def _over_depth(traces: list[dict[str, Any]], layers: int, view: LayerView, theme: str, height: int = 360) -> go.Figure:
+def _over_depth(
+    traces: list[dict[str, Any]],
+    layers: int,
+    view: LayerView,
+    theme: str,
+    height: int = 360,
+    title: str | None = None,
+) -> go.Figure:
     figure = go.Figure(
         data=traces,
         layout={
@@ -175,7 +182,12 @@ def _over_depth(traces: list[dict[str, Any]], layers: int, view: LayerView, them
             "height": height,
             "margin": {"t": 58, "b": 48},
             "xaxis": {"title": {"text": "layer"}, "range": [0.5, layers + 0.5], **_ticks(layers)},
-            "yaxis": {"showgrid": True, "gridcolor": GRID_LINE[theme], "rangemode": "tozero"},
+            "yaxis": {
+                "showgrid": True,
+                "gridcolor": GRID_LINE[theme],
+                "rangemode": "tozero",
+                "title": {"text": title or MEASURES[view.measure].name.lower()},
+            },
             "legend": LEGEND_ABOVE,
             "dragmode": False,
             "hovermode": "closest",

@@ -10,6 +10,7 @@ from core.analysis.by_topic import ByTopic
 from core.analysis.explained import TermGrid, rounded_to_sum, signed
 from core.runs.tables import Row
 from pages.shared import show
+from pages.shared.components.beside import asked, beside
 from pages.shared.components.layer_grid import GridCell, layer_grid
 from pages.shared.data import RunState
 from pages.shared.figures.term_grid import percent, term_grid
@@ -19,6 +20,7 @@ from pages.shared.notices import shows_mistakes
 from pages.shared.text import plain
 from pages.shared.url import decide
 from pages.shared.whose import term_rows, terms_of, whose_section
+from pages.understand.layers.sections import close_details
 from pages.understand.layers.state import LayerView
 
 
@@ -29,9 +31,13 @@ def parts(state: RunState, view: LayerView) -> None:
     rows = term_rows(state, "parts")
     if not rows:
         return
-    _grid(rows, view)
-    if view.head:
-        _by_topic(state, rows, view)
+    places = beside("parts")
+    with places.picture:
+        _grid(rows, view)
+    mine = _topic_rows(state, view)
+    if mine and view.details:
+        with places.result(f"Layer {view.layer}, head {view.head}: its share by topic", close_details):
+            _by_topic(mine, rows, view)
 
 
 def _grid(rows: list[Row], view: LayerView) -> None:
@@ -47,11 +53,13 @@ def _grid(rows: list[Row], view: LayerView) -> None:
 
     def picked(place: GridCell) -> None:
         if place.column < heads:
+            asked("parts")
+            decide("details", 1)
             decide("layer", place.row + 1)
             decide("head", place.column + 1)
 
     drawn = term_grid(
-        terms, shown, percent, note, show.theme(), "Each term's part of the embedding's length in per cent.", "parts"
+        terms, shown, percent, note, show.theme(), "Each term's share of the embedding's length in per cent.", "parts"
     )
     layer_grid(drawn, "parts grid", GridCell(view.layer - 1, view.head - 1) if view.head else None, picked)
     grid = TermGrid.of(terms, shown)
@@ -60,7 +68,7 @@ def _grid(rows: list[Row], view: LayerView) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(
             plain(f"In per cent: {' + '.join(added)} = {_percent(shown.sum())}. ").replace("+ −", "− ")
-            + "ff: feed-forward block; bias: biases of the layer. Click a head to see its part by topic."
+            + "ff: feed-forward block; bias: the layer's biases. Click a head to see its share by topic."
         )
         show.downloads("parts", lambda: pa.Table.from_pylist(rows))
 
@@ -76,26 +84,32 @@ def _topics(row: Row) -> str:
     )
 
 
-def _by_topic(state: RunState, rows: list[Row], view: LayerView) -> None:
+def _of_head(rows: list[Row], view: LayerView) -> list[Row]:
     place = {"kind": "head", "layer": view.layer, "head": view.head}
-    mine = [row for row in term_rows(state, "part_topics") if all(row[key] == value for key, value in place.items())]
-    if not mine:
-        return
-    (whole,) = (row for row in rows if all(row[key] == value for key, value in place.items()))
-    st.markdown(f"##### Layer {view.layer} head {view.head}: its part by topic", help=why("share", "interval"))
+    return [row for row in rows if all(row[key] == value for key, value in place.items())]
+
+
+def _topic_rows(state: RunState, view: LayerView) -> list[Row]:
+    return _of_head(term_rows(state, "part_topics"), view) if view.head else []
+
+
+def _by_topic(mine: list[Row], rows: list[Row], view: LayerView) -> None:
+    (whole,) = _of_head(rows, view)
+    title = f"Layer {view.layer} head {view.head}: its share by topic"
+    st.subheader(title, help=why("share", "interval"), anchor="share-by-topic")
     figures = {name: np.array([np.nan if row[name] is None else row[name] for row in mine]) for name in _GAPS}
     order = np.argsort(-figures["gap"], kind="stable")
     gap, low, high = (100 * figures[name][order] for name in _GAPS)
     counts = np.array([row["documents"] for row in mine])[order]
     drawn = gaps_figure(ByTopic(order, gap, low, high, counts, 0), [row["topic"] for row in mine], show.theme())
-    drawn.update_xaxes(title_text="percentage points more or less than in other topics")
+    drawn.update_xaxes(title_text="difference from other topics, percentage points")
     said = f"{_percent(whole['mean'])} of the embedding's length on average.{_topics(whole).replace(chr(10), ' ')}."
     show.figure(
         drawn,
         f"part by topic of head {view.head} at layer {view.layer}",
         pa.Table.from_pylist(mine),
-        f"{said.replace('% of it', '% of its variation')} By chance one interval in twenty would miss 0.",
-        alt=f"Gaps of the part of layer {view.layer} head {view.head} by topic.",
+        f"{said.replace('% of it', '% of its variation')} By chance, 1 in 20 intervals excludes 0.",
+        alt=f"Dot plot: share of layer {view.layer} head {view.head} in each topic against all other topics.",
     )
 
 

@@ -1,4 +1,4 @@
-"""What one head does at one layer, from the sample: the lower part of the Layers page."""
+"""What one head does at one layer, from the sample: the panel beside the grid of the Layers page."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from pages.understand.layers.state import LayerSweep, LayerView
 
 def profile(state: RunState, sweep: LayerSweep, view: LayerView) -> None:
     """Role, figures, topics followed and avoided, documents to read."""
-    who = f"head {view.head}" if view.head else "full embedding"
-    st.subheader(f"Layer {view.layer}, {who}, at stage {view.stage}", help=why("layer", "role"), anchor=False)
+    title = f"Layer {view.layer}, {view.who}, at stage {view.stage}"
+    st.subheader(title, help=why("layer", "role"), anchor="head-at-layer")
     place = {"layer": view.layer, "stage": view.stage, "head": view.head}
     found = sweep.rows("layer_profiles", **place)
     row = found[0] if found else {}
@@ -38,11 +38,8 @@ def profile(state: RunState, sweep: LayerSweep, view: LayerView) -> None:
     _figures(sweep, view, row)
     if not sweep.labelled:
         return
-    left, right = st.columns(2, gap="large")
-    with left:
-        _topics(sweep, view)
-    with right:
-        _reading(state, sweep, view)
+    _topics(sweep, view)
+    _reading(state, sweep, view)
 
 
 def _figures(sweep: LayerSweep, view: LayerView, row: Row) -> None:
@@ -106,7 +103,7 @@ def _topics(sweep: LayerSweep, view: LayerView) -> None:
     st.markdown("##### Topics it follows and avoids", help=why("similarity", "interval"))
     table = sweep.table("layer_topics", layer=view.layer, stage=view.stage, head=view.head)
     if not len(table):
-        st.info("No topic has five documents or more in the sample.", icon=":material/info:")
+        st.info("No topic has at least five documents in the sample.", icon=":material/info:")
         return
     figures = {name: table[name].cast(pa.float64()).to_numpy() for name in ("gap", "low", "high")}
     order = np.argsort(-figures["gap"], kind="stable")
@@ -114,11 +111,12 @@ def _topics(sweep: LayerSweep, view: LayerView) -> None:
     found = ByTopic(order, gap, low, high, table["documents"].to_numpy()[order], left_out=0)
     follows, avoids = int((found.side > 0).sum()), int((found.side < 0).sum())
     st.markdown(f"Follows **{follows}** and avoids **{avoids}** of {len(table)} topics.")
-    said = "Gap of the topic's mean similarity to that of all others; by chance one interval in twenty would miss 0."
+    said = "The topic's mean similarity minus that of all other topics. By chance, 1 in 20 intervals excludes 0."
     if len(table) > MOST_TOPICS:
-        said += f" Shown are the {MOST_TOPICS // 2} highest and the {MOST_TOPICS // 2} lowest; the download has all."
+        said += f" Shown: the {MOST_TOPICS // 2} highest and {MOST_TOPICS // 2} lowest. The download has all topics."
     name = f"topics of head {view.head} at layer {view.layer} stage {view.stage}"
-    show.figure(gaps_figure(found, table["topic"].to_pylist(), show.theme()), name, table, said)
+    alt = f"Dot plot of similarity gaps by topic: {follows} topics followed, {avoids} avoided, of {len(table)}."
+    show.figure(gaps_figure(found, table["topic"].to_pylist(), show.theme()), name, table, said, alt=alt)
 
 
 def _reading(state: RunState, sweep: LayerSweep, view: LayerView) -> None:
@@ -134,4 +132,4 @@ def _reading(state: RunState, sweep: LayerSweep, view: LayerView) -> None:
                 for document, row in zip(found, mine, strict=True)
             ]
         )
-    st.caption("Of the sample, by the similarity to their own topic, within this head. Open a document to read it.")
+    st.caption("From the sample, by similarity to their own topic within this head. Click a document to read it.")

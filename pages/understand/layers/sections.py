@@ -18,10 +18,12 @@ from core.analysis.layer_measures import MEASURES
 from core.analysis.null import WITHIN
 from core.runs.labels import CIRCULAR_NOTE, label_facts
 from core.runs.steps import command
+from pages.shared.components.beside import asked
 from pages.shared.components.layer_grid import GridCell, layer_grid
 from pages.shared.controls import choose_stage
 from pages.shared.findings import sentences
 from pages.shared.glossary import why
+from pages.shared.section import section
 from pages.shared.show import downloads, figure, theme
 from pages.shared.url import decide, linked, linked_clicks
 from pages.understand.layers.figures import curves_figure, grid_of, null_figure, spread_figure
@@ -29,7 +31,7 @@ from pages.understand.layers.state import LayerSweep, LayerView
 
 MOST_CELLS = 20_000
 """Of a grid; the largest models that people can have today have 126 layers of 128 heads."""
-_TERMS = {
+TERMS: dict[str, tuple[str, ...]] = {
     "topic_match": ("topic match", "full embedding", "random slices", "chance"),
     "selectivity": ("selectivity", "full embedding", "random slices"),
     "probe": ("probe", "by document", "random slices", "chance"),
@@ -37,9 +39,9 @@ _TERMS = {
     "activation": ("activation",),
 }
 _INNER = (
-    "At inner layers stage 3 is what the layer's block leaves to the next, without the model's final norm, whose gains "
-    "were trained for the last layer alone; at the last layer it is the model's own embedding, final norm included. "
-    "Where a model has such a norm, a step at the last layer may be the norm's."
+    "At inner layers, stage 3 is the output of the layer's block without the model's final norm; at the last layer it "
+    "is the model's own embedding, final norm included. If the model has a final norm, a jump at the last layer may "
+    "come from it."
 )
 
 
@@ -60,17 +62,26 @@ def choose_view(sweep: LayerSweep) -> LayerView:
             measures,
             measures[0],
             format_func=lambda name: MEASURES[name].name,
-            help="What the curves and the grid show.",
+            help="The curves and the grid show this measure.",
         )
         null_measure = _null_measure(sweep, stage, measure)
         if null_measure == "examples":
-            st.caption(
-                "How often the labelled topic is the nearest by the mean of its documents, without the document itself."
-            )
+            st.caption("How often the labelled topic is the nearest one, by the mean of each topic's other documents.")
         else:
             st.caption(MEASURES[measure].sentence)
-    cell = linked_clicks({"layer": (range(1, shape.layers + 1), shape.layers), "head": (range(shape.heads + 1), 0)})
-    return LayerView(stage, measure, cell["layer"], cell["head"], null_measure)
+    cell = linked_clicks(
+        {
+            "layer": (range(1, shape.layers + 1), shape.layers),
+            "head": (range(shape.heads + 1), 0),
+            "details": ((0, 1), 1),
+        }
+    )
+    return LayerView(stage, measure, cell["layer"], cell["head"], null_measure, bool(cell["details"]))
+
+
+def close_details() -> None:
+    """The panel beside the grid goes; a click on a cell brings it back."""
+    decide("details", 0)
 
 
 def _null_measure(sweep: LayerSweep, stage: int, measure: str) -> str | None:
@@ -107,8 +118,8 @@ def headline(sweep: LayerSweep, view: LayerView) -> None:
             sentences(found)
     if not sweep.compared and sweep.labelled:
         st.info(
-            "An older version measured these layers: heads are not compared with random slices, and roles may be ones "
-            f"that random slices have too. Run `{command('layers', sweep.run.name)}` to compare them.",
+            "An older version measured these layers: heads are not compared with random slices, so some roles may also "
+            f"occur in random slices. Run `{command('layers', sweep.run.name)}` to compare them.",
             icon=":material/info:",
         )
 
@@ -116,17 +127,23 @@ def headline(sweep: LayerSweep, view: LayerView) -> None:
 def curves(sweep: LayerSweep, view: LayerView) -> None:
     """The chosen measure over depth."""
     measure = MEASURES[view.measure]
-    st.subheader(f"{measure.name} over depth", help=why(*_TERMS[view.measure], "interval"), anchor=False)
+    section(f"{measure.name} over depth", "depth", *TERMS[view.measure], "interval")
     if view.null_measure:
         _against_slices(sweep, view, view.null_measure)
         return
     table = sweep.table("layer_curves", stage=view.stage, measure=view.measure)
     drawn = curves_figure(table.to_pylist(), sweep.cells(view.stage, view.measure)["value"], view, theme())
-    said = f"{_sample(sweep)} Around a curve: {measure.band}."
+    said = f"{_sample(sweep)} Band: {measure.band}."
     if view.measure != "groups":
         said += " Faint dots are single heads."
-    said += " The upright line is the layer that is looked at below."
-    figure(drawn, f"layers {view.measure} stage {view.stage}", table, said, alt=f"{measure.name} at every layer.")
+    said += " The vertical line marks the chosen layer."
+    figure(
+        drawn,
+        f"layers {view.measure} stage {view.stage}",
+        table,
+        said,
+        alt=f"Line chart of {measure.name.lower()} at every layer.",
+    )
     if told := held_against(table.to_pylist(), view.stage, view.measure):
         st.markdown(told)
 
@@ -142,21 +159,21 @@ def _against_slices(sweep: LayerSweep, view: LayerView, measure: str) -> None:
         null_figure(rows, heads.to_pylist(), _chance(sweep, view), view, theme()),
         f"layers {measure} stage {view.stage}",
         heads,
-        f"{_sample(sweep)} Dots are single heads; the dashed line is the mean of {rows[0]['slicings']} random "
-        "slicings' slices, the band holds 95 % of them. Numbered heads lie beyond random slices (Benjamini–Hochberg "
-        f"over the heads of a layer); by the same rule {flagged:.1%} of random slices do. The upright line is the "
-        "layer that is looked at below.",
+        f"{_sample(sweep)} Dots are single heads. The dashed line is the mean over {rows[0]['slicings']} random "
+        "slicings and the band contains 95 % of their slices. Numbered heads lie outside random slices "
+        f"(Benjamini–Hochberg over the heads of a layer); the same rule flags {flagged:.1%} of random slices. The "
+        "vertical line marks the chosen layer.",
         alt=f"{name} of every head at every layer, on the band of random slices.",
     )
     if told := difference_to_slices(rows, view.stage, measure):
         st.markdown(told)
-    st.subheader("Where in depth do heads specialise?", help=why("random slices"), anchor=False)
+    section("Where in depth do heads specialise?", "specialisation", "random slices")
     found = specialising(sweep.rows("layer_null_summary", stage=view.stage), view.stage)
     shown = found.layers(measure) if found else []
-    said = f"The standard deviation of {name[0].lower()}{name[1:]} over the heads of a layer, and over random slices: "
-    said += "their median, and a band that ends at the 95th percentile of slicings."
+    said = f"Standard deviation of {name[0].lower()}{name[1:]} over the heads of a layer and over random "
+    said += "slices: their median, with a band up to the 95th percentile of slicings."
     if measure in REFERENCES:
-        said += " Filled marks are beyond random slices, corrected over layers."
+        said += " Filled markers are above random slices, corrected over layers."
     figure(
         spread_figure(rows, shown, view, theme()),
         f"layers spread {measure} stage {view.stage}",
@@ -186,13 +203,12 @@ def _beyond(sweep: LayerSweep, view: LayerView) -> dict[tuple[int, int], str]:
 
 def grid(sweep: LayerSweep, view: LayerView) -> None:
     """Layers × heads, coloured by the measure; a click chooses a cell."""
-    st.subheader("Layers × heads", help=why(*_TERMS[view.measure]), anchor=False)
     if by_examples := view.null_measure == "examples":
         cells = sweep.compared_cells(view.stage, "examples")
     else:
         cells = sweep.cells(view.stage, view.measure)
     if cells["value"].size > MOST_CELLS:
-        st.info(f"A grid of more than {MOST_CELLS:,} cells is not drawn; the curves have every layer.")
+        st.info(f"The grid would have more than {MOST_CELLS:,} cells and is not drawn. The curves show every layer.")
         return
     roles = {
         (row["layer"], row["head"]): row["role"]
@@ -201,6 +217,8 @@ def grid(sweep: LayerSweep, view: LayerView) -> None:
     }
 
     def picked(place: GridCell) -> None:
+        asked("grid")
+        decide("details", 1)
         decide("layer", place.row + 1)
         decide("head", place.column)
 
@@ -215,8 +233,8 @@ def grid(sweep: LayerSweep, view: LayerView) -> None:
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(
-            f"{_name(view)} at stage {view.stage}. Click a cell to see what that head does at that layer; "
-            f"'all' is {'all heads together' if view.measure in ('probe', 'groups') else 'the full embedding'}."
+            f"{_name(view)} at stage {view.stage}. Click a cell to see what that head does at that layer. "
+            f"“all” is {'all heads together' if view.measure in ('probe', 'groups') else 'the full embedding'}."
         )
         table, name = ("layer_null", "examples") if by_examples else ("layers", view.measure)
         downloads(
@@ -228,5 +246,5 @@ def grid(sweep: LayerSweep, view: LayerView) -> None:
 def _sample(sweep: LayerSweep) -> str:
     total, centred = int(sweep.manifest.corpus["documents"]), " Cosines are centred." if sweep.centred else ""
     if sweep.documents < total:
-        return f"A sample of {sweep.documents:,} of {total:,} documents, by topic.{centred}"
+        return f"A sample of {sweep.documents:,} of {total:,} documents, stratified by topic.{centred}"
     return f"All {total:,} documents.{centred}"

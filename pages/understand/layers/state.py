@@ -30,6 +30,12 @@ class LayerView:
     head: int
     null_measure: str | None = None
     """The measure's name in the tables ``layer_null…``; None where heads are not compared with slices by it."""
+    details: bool = True
+    """Whether the panel beside the grid is open."""
+
+    @property
+    def who(self) -> str:
+        return f"head {self.head}" if self.head else "full embedding"
 
 
 @dataclass(frozen=True)

@@ -73,31 +73,51 @@ def probe_figure(tables: Tables, theme: str) -> go.Figure:
 
 
 def matrix_figure(
-    values: np.ndarray, order: Sequence[int], shape: ModelShape, theme: str, what: str, most: float = 1.0
+    values: np.ndarray,
+    order: Sequence[int],
+    shape: ModelShape,
+    theme: str,
+    what: str,
+    axes: tuple[str, str] = ("head", "head"),
 ) -> go.Figure:
-    """``values[head, head]`` with the heads in ``order`` (from 0); heads of one key/value group have one letter."""
-    names = [_name(head, shape) for head in order]
+    """``values[head, head]`` with the heads in ``order`` (from 0); rows name each head's key/value group, too.
+
+    ``axes`` are the titles of columns and rows.
+    """
+    rows, columns = [_name(head, shape) for head in order], [str(head + 1) for head in order]
     ordered = values[np.ix_(order, order)]
     figure = go.Figure(
         go.Heatmap(
             z=ordered,
-            x=names,
-            y=names,
+            x=columns,
+            y=rows,
             zmin=0,
-            zmax=most,
+            zmax=1,
             colorscale=SEQUENTIAL[theme],
             xgap=1,
             ygap=1,
-            hovertemplate="%{y} and %{x}<br>" + what + " %{z:.2f}<extra></extra>",
+            hovertemplate="heads %{y} and %{x}<br>" + what + " %{z:.2f}<extra></extra>",
             colorbar={"thickness": 10, "outlinewidth": 0, "tickformat": ".1f"},
         )
     )
-    # Group letters only: a frame would have to jump about, for the clustering parts what belongs to one group.
+    # Group numbers only: a frame would have to jump about, for the clustering parts what belongs to one group.
     figure.update_layout(
         template=template(theme),
-        height=max(320, min(720, 90 + 24 * len(names))),
-        yaxis={"autorange": "reversed", "type": "category", "tickfont": {"size": TICK_SIZE}},
-        xaxis={"type": "category", "side": "top", "tickangle": -90, "tickfont": {"size": TICK_SIZE}},
+        height=max(320, min(720, 90 + 24 * len(rows))),
+        yaxis={
+            "autorange": "reversed",
+            "type": "category",
+            "tickfont": {"size": TICK_SIZE},
+            "title": {"text": axes[1]},
+            "automargin": True,
+        },
+        xaxis={
+            "type": "category",
+            "side": "top",
+            "tickangle": 0,
+            "tickfont": {"size": TICK_SIZE},
+            "title": {"text": axes[0]},
+        },
         margin={"l": 60, "r": 10, "t": 60, "b": 10},
         dragmode=False,
     )
@@ -105,12 +125,12 @@ def matrix_figure(
 
 
 def groups_figure(cka: np.ndarray, shape: ModelShape, theme: str) -> go.Figure:
-    """Every pair's CKA, pairs that share a key/value head beside those that do not."""
+    """Every pair's CKA, pairs of one key/value group beside the others."""
     first, second = np.triu_indices(shape.heads, 1)
     group = np.array([shape.group_of(head) for head in range(shape.heads)])
     same = group[first] == group[second]
     figure = go.Figure()
-    for name, chosen, colour in (("share a key/value head", same, 0), ("do not", ~same, 5)):
+    for name, chosen, colour in (("same key/value group", same, 0), ("different groups", ~same, 5)):
         pairs = [f"heads {a + 1} and {b + 1}" for a, b in zip(first[chosen], second[chosen], strict=True)]
         figure.add_trace(
             go.Box(
@@ -142,6 +162,4 @@ def groups_figure(cka: np.ndarray, shape: ModelShape, theme: str) -> go.Figure:
 def _name(head: int, shape: ModelShape) -> str:
     if shape.kv_heads in (1, shape.heads):
         return str(head + 1)
-    group = shape.group_of(head)
-    letter = chr(65 + group) if group < 26 else f"{group + 1}."
-    return f"{letter} {head + 1}"
+    return f"{head + 1} (group {shape.group_of(head) + 1})"

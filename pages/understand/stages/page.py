@@ -1,4 +1,4 @@
-"""Stages: where heads can be told apart, which ones say the same, and how a document's heads move."""
+"""Stages: where heads differ, which ones are redundant, and how a document's heads move."""
 
 import streamlit as st
 
@@ -10,8 +10,8 @@ state = choose_run()
 
 st.title("Stages")
 st.markdown(
-    "Each head is read several times on its way through the model. **At which stage do heads differ from each other**, "
-    "and would any slice of the same numbers show as much?"
+    "Heads are read at several stages of the model. **At which stage do heads differ from each other**, and do they "
+    "differ more than random slices of the same numbers?"
 )
 
 if ready(state, "analyse"):

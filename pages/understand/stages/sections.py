@@ -12,6 +12,8 @@ import streamlit as st
 
 from core.analysis.head_measures import TITLES
 from core.analysis.probe import BY_DOCUMENT, SPLITS, mistakes_within_groups
+from core.analysis.report import most_redundant
+from core.analysis.wording import percent, plural
 from core.model.stages import HEADS
 from pages.shared.controls import choose_document, choose_stage
 from pages.shared.data import RunState, analysis, places, preview, tables
@@ -40,7 +42,9 @@ def against_slices(state: RunState) -> None:
         show_findings(state, "older")
         return
     st.subheader(
-        "Do heads differ more than random slices?", help=why("random slices", "topic match", "untrained model")
+        "Do heads differ more than random slices?",
+        help=why("random slices", "topic match", "untrained model"),
+        anchor="random-slices",
     )
     left, right = st.columns([3, 2], gap="medium")
     with right:
@@ -54,7 +58,8 @@ def against_slices(state: RunState) -> None:
             "random-slices",
             pa.Table.from_pylist(slices_rows(found, measure)),
             f"{row['slicings']} random slicings on {row['documents']:,} documents. Numbered heads lie beyond random "
-            f"slices (5 %, corrected); by the same rule {row['flagged']:.1%} of random slices would.",
+            f"slices (5 %, corrected for the number of heads); the same rule flags {percent(row['flagged'], 1)} of "
+            "random slices.",
             alt=slices_alt(found, measure),
         )
 
@@ -65,6 +70,7 @@ def separation(state: RunState) -> None:
     st.subheader(
         "Are heads distinguishable?",
         help=why("probe", "by sample", "by document", "random slices", "chance", "interval"),
+        anchor="probe",
     )
     found = tables(state)
     if not found.pick("probe"):
@@ -74,7 +80,13 @@ def separation(state: RunState) -> None:
     with left:
         rows = [row for row in found.pick("probe") if row["head"] == 0]
         drawn = _drawn(state, "probe", 0, lambda: probe_figure(found, theme()))
-        figure(drawn, "probe", pa.Table.from_pylist(rows), "Bars are 95 % intervals.")
+        figure(
+            drawn,
+            "probe",
+            pa.Table.from_pylist(rows),
+            "Error bars: 95 % CI.",
+            alt="The probe's accuracy at each stage: heads by sample and by document, random slices, and the study.",
+        )
     with right:
         show_findings(state, "separation")
 
@@ -82,12 +94,12 @@ def separation(state: RunState) -> None:
 @st.fragment
 @shows_mistakes
 def confusion(state: RunState) -> None:
-    """Which heads the probe takes for which."""
+    """Which heads the probe confuses with which."""
     assert state.manifest is not None
     found, shape = tables(state), state.manifest.shape
     if not found.pick("probe"):
         return
-    st.subheader("Which heads does the probe confuse?", help=why("probe", "key/value group"))
+    st.subheader("Which heads does the probe confuse?", help=why("probe", "key/value group"), anchor="confusion")
     left, right = st.columns([3, 2], gap="medium")
     with right:
         stage = choose_stage(state.manifest)
@@ -99,19 +111,28 @@ def confusion(state: RunState) -> None:
     for row in rows:
         counts[row["head"] - 1, row["predicted"] - 1] = row["samples"]
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    predicted = float(np.diag(shares).mean())
     with left:
         heads = range(shape.heads)
         drawn = _drawn(
-            state, f"confusion {split}", stage, lambda: matrix_figure(shares, heads, shape, theme(), "taken for it:")
+            state,
+            f"confusion {split}",
+            stage,
+            lambda: matrix_figure(shares, heads, shape, theme(), "predicted:", ("predicted head", "true head")),
         )
-        caption = "Rows: the true head; columns: what the probe said. Rows add up to 1."
-        figure(drawn, "confusion", pa.Table.from_pylist(rows), caption)
+        figure(
+            drawn,
+            "confusion",
+            pa.Table.from_pylist(rows),
+            "Share of each head's vectors (row) that the probe assigns to each head (column). Rows add up to 1.",
+            alt=f"Heads predicted by the probe for each head at stage {stage}; {percent(predicted)} are right.",
+        )
     with right:
         mistakes = mistakes_within_groups(counts, shape)
         if mistakes is not None:
             st.markdown(
-                f"Of {mistakes.wrong:,} mistakes **{mistakes.share:.0%}** are between heads that share a key/value "
-                f"head; if mistakes fell anywhere, {mistakes.chance:.0%} would be."
+                f"**{percent(mistakes.share)}** of {plural(mistakes.wrong, 'mistake')} are within a key/value group. "
+                f"If mistakes were random, {percent(mistakes.chance)} would be."
             )
 
 
@@ -126,9 +147,9 @@ def _confusion_rows(state: RunState, stage: int, split: str) -> list[dict[str, i
 @st.fragment
 @shows_mistakes
 def redundancy(state: RunState) -> None:
-    """Which heads say the same."""
+    """Which heads are most alike."""
     assert state.manifest is not None
-    st.subheader("Most redundant heads", help=why("CKA", "key/value group"))
+    st.subheader("Most redundant heads", help=why("CKA", "key/value group"), anchor="redundant-heads")
     found, shape, stages = tables(state), state.manifest.shape, state.manifest.stages
     stage = int(
         st.segmented_control("At stage", stages, default=stages[0], required=True, key="redundancy stage") or stages[0]
@@ -145,17 +166,25 @@ def redundancy(state: RunState) -> None:
     with left:
         caption = "Similar heads are next to each other."
         if shape.kv_heads not in (1, shape.heads):
-            caption += " Letters are key/value groups."
+            caption += " In brackets: the key/value group."
         drawn = _drawn(state, "CKA", stage, lambda: matrix_figure(cka, order.tolist(), shape, theme(), "CKA"))
-        figure(drawn, "redundancy", pa.Table.from_pylist(rows), caption)
+        top = most_redundant(found, stage, 1)
+        alt = f", heads {top[0]['head']} and {top[0]['other']} are the most alike" if top else ""
+        figure(drawn, "redundancy", pa.Table.from_pylist(rows), caption, alt=f"CKA of all pairs of heads{alt}.")
     with right:
         show_findings(state, "redundancy", "groups", stage=stage)
         if shape.kv_heads in (1, shape.heads):
             shared = "All heads share one key/value head" if shape.kv_heads == 1 else "No heads share a key/value head"
-            st.caption(f"{shared} in this model, so there are no groups to compare.")
+            st.caption(f"{shared} in this model, so there are no key/value groups to compare.")
         else:
             drawn = _drawn(state, "groups", stage, lambda: groups_figure(cka, shape, theme()))
-            figure(drawn, "groups", pa.Table.from_pylist(rows), "Every dot is a pair of heads.")
+            figure(
+                drawn,
+                "groups",
+                pa.Table.from_pylist(rows),
+                "Each dot is a pair of heads.",
+                alt="CKA of pairs of heads within a key/value group and of pairs from different groups.",
+            )
 
 
 @st.fragment
@@ -163,7 +192,7 @@ def redundancy(state: RunState) -> None:
 def movement(state: RunState) -> None:
     """How one document's heads move from stage to stage."""
     assert state.manifest is not None
-    st.subheader("How one document's heads move", help=why("stage"))
+    st.subheader("How one document's heads move", help=why("stage"), anchor="movement")
     if not state.projected:
         not_made(state, "project")
         return
@@ -181,6 +210,7 @@ def movement(state: RunState) -> None:
         stage_maps_figure(preview(state).places, shape, theme(), own, height=360),
         "movement",
         pa.Table.from_pylist(rows),
-        "Numbers are this document's heads, grey is a sample of the others'. Maps are turned onto each other, not "
-        "stretched.",
+        "Numbers: this document's heads. Grey: a sample of the other documents'. Maps are rotated to match each other, "
+        "not stretched.",
+        alt=f"Where each head's vector of document {doc + 1} lies on the map of each stage.",
     )

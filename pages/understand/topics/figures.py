@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from core.analysis import study
+from core.runs.tables import Row
 from pages.shared.figures.template import error_bars, template
 from pages.shared.text import drawn, short_names
 from pages.shared.theme import GRID_LINE, INK, LABEL_SIZE, QUIET, SEQUENTIAL, SERIES, SMALL_TICK_SIZE, TICK_SIZE
@@ -32,6 +34,26 @@ class Rates:
     chance: np.ndarray
     majority: np.ndarray
     study: Sequence[float] | None = None
+
+
+def rates_of(
+    found: dict[tuple[object, int], Row], methods: dict[object, str], within: Sequence[int], stage: int
+) -> Rates:
+    """From the rows of ``topic_match`` at one stage, by method or head and by ``within``."""
+
+    def values(column: str) -> np.ndarray:
+        return np.array([[found[method, k][column] for k in within] for method in methods])
+
+    return Rates(
+        list(methods.values()),
+        within,
+        values("rate"),
+        values("low"),
+        values("high"),
+        chance=values("chance")[0],
+        majority=values("majority")[0],
+        study=[study.TOPIC_MATCH[k] for k in within] if stage == 3 else None,
+    )
 
 
 def rates_figure(rates: Rates, theme: str) -> go.Figure:
@@ -69,7 +91,7 @@ def rates_figure(rates: Rates, theme: str) -> go.Figure:
             )  # fmt: skip
         value, low, high = (100 * part[:, k] for part in (rates.value, rates.low, rates.high))
         figure.add_scatter(
-            x=value, y=np.arange(len(value)), yaxis=axis, mode="markers", name="this run, 95 % interval",
+            x=value, y=np.arange(len(value)), yaxis=axis, mode="markers", name="this run, 95 % CI",
             legendgroup="run", showlegend=k == 0, marker={"size": 10, "color": colour[0]},
             error_x=error_bars(value, low, high, thickness=2.5, width=0, color=colour[0]),
             customdata=np.stack([low, high], axis=1),
@@ -86,6 +108,7 @@ def rates_figure(rates: Rates, theme: str) -> go.Figure:
         height=panels * (len(rates.methods) * _ROW + 52) + 90,
         margin={"l": 128, "t": 0, "b": 96, "r": 30},
         xaxis={
+            "title": {"text": "documents whose topic is found"},
             "range": [0, 101], "ticksuffix": " %", "nticks": 6, "showgrid": True, "gridcolor": GRID_LINE[theme],
             "anchor": f"y{panels}" if panels > 1 else "y", "fixedrange": True,
         },
@@ -112,22 +135,23 @@ def nearest_figure(
     )  # fmt: skip
     low, high = min(0.0, float(values.min())), max(0.0, float(values.max()))
     across = {
-        "range": [low, high + 0.2 * ((high - low) or 1)], "showticklabels": False, "zeroline": low < 0,
+        "range": [low, high + 0.2 * ((high - low) or 1)], "showticklabels": False,
+        "title": {"text": "cosine"}, "zeroline": low < 0,
         "zerolinecolor": GRID_LINE[theme],
     }  # fmt: skip
-    return go.Figure([bars, numbers], _named_rows(len(names), theme, across))
+    return go.Figure([bars, numbers], _named_rows(len(names), theme, across, below=36))
 
 
 def map_figure(names: Sequence[str], cosine: np.ndarray, order: np.ndarray, theme: str) -> go.Figure:
     """``cosine[topic, topic]`` in the given order; the diagonal, 1 by definition, is left blank."""
     ordered = [names[topic] for topic in order]
-    short, full = short_names(ordered, 26), [drawn(name) for name in ordered]
+    short, full = _numbered(ordered), [drawn(name) for name in ordered]
     values = cosine[np.ix_(order, order)].astype(np.float64)
     np.fill_diagonal(values, np.nan)
     gap = 1 if len(names) <= 60 else 0
     hover = "%{customdata[0]}<br>%{customdata[1]}" if gap else "%{y}<br>%{x}"
     cells = go.Heatmap(
-        z=values, x=short, y=short, colorscale=SEQUENTIAL[theme], xgap=gap, ygap=gap, hoverongaps=False,
+        z=values, x=_numbers(len(short)), y=short, colorscale=SEQUENTIAL[theme], xgap=gap, ygap=gap, hoverongaps=False,
         # Full names for each cell: beyond some topics too many to send, and the short ones have to do.
         customdata=[[[mine, other] for other in full] for mine in full] if gap else None,
         hovertemplate=f"{hover}<br>cosine %{{z:.3f}}<extra></extra>",
@@ -136,20 +160,19 @@ def map_figure(names: Sequence[str], cosine: np.ndarray, order: np.ndarray, them
             "x": 0, "xanchor": "left", "y": 1.005, "yanchor": "bottom", "ticks": "",
         },
     )  # fmt: skip
-    across = {"tickangle": -90, "type": "category", "tickfont": {"size": TICK_SIZE}, "automargin": True}
     row = max(2, min(22, 1_100 // max(1, len(names))))
-    return go.Figure(cells, _named_rows(len(names), theme, across, row, above=40, below=190))
+    return go.Figure(cells, _matrix(len(names), theme, ("topic, by its number", "topic"), row))
 
 
 def confusion_figure(names: Sequence[str], counts: np.ndarray, axes: tuple[str, str], theme: str) -> go.Figure:
     """``counts[topic, topic]`` of two labellings, coloured by the share of the row; empty rows stay blank."""
-    short, full = short_names(names, 26), [drawn(name) for name in names]
+    short, full = _numbered(names), [drawn(name) for name in names]
     rows = counts.sum(axis=1, keepdims=True)
     shares = np.divide(counts, rows, out=np.full(counts.shape, np.nan), where=rows > 0)
     told = [[[mine, other, int(counts[y, x])] for x, other in enumerate(full)] for y, mine in enumerate(full)]
     cells = go.Heatmap(
-        z=shares, x=short, y=short, zmin=0, zmax=1, colorscale=SEQUENTIAL[theme], xgap=1, ygap=1, hoverongaps=False,
-        customdata=told,
+        z=shares, x=_numbers(len(short)), y=short, zmin=0, zmax=1, colorscale=SEQUENTIAL[theme], xgap=1, ygap=1,
+        customdata=told, hoverongaps=False,
         hovertemplate=f"{drawn(axes[0])}: %{{customdata[0]}}<br>{drawn(axes[1])}: %{{customdata[1]}}"
         "<br>%{customdata[2]:,} documents, %{z:.0%} of the row<extra></extra>",
         colorbar={
@@ -157,8 +180,29 @@ def confusion_figure(names: Sequence[str], counts: np.ndarray, axes: tuple[str, 
             "x": 0, "xanchor": "left", "y": 1.005, "yanchor": "bottom", "ticks": "",
         },
     )  # fmt: skip
-    across = {"tickangle": -90, "type": "category", "tickfont": {"size": TICK_SIZE}, "automargin": True}
-    return go.Figure(cells, _named_rows(len(names), theme, across, 22, above=40, below=190))
+    return go.Figure(
+        cells, _matrix(len(names), theme, (f"topic by {drawn(axes[1])}", f"topic by {drawn(axes[0])}"), 22)
+    )
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    """``12 Sports``: the number stands across as well, upright, where a name would have to lie on its side."""
+    return short_names([f"{number} {name}" for number, name in enumerate(names, start=1)], 26)
+
+
+def _numbers(count: int) -> list[str]:
+    return [str(number) for number in range(1, count + 1)]
+
+
+def _matrix(count: int, theme: str, titles: tuple[str, str], row: int) -> dict[str, Any]:
+    """The layout of a square of topics; ``titles`` are those of columns and rows."""
+    across = {
+        "type": "category", "tickangle": 0, "tickfont": {"size": TICK_SIZE if count <= 60 else SMALL_TICK_SIZE},
+        "title": {"text": titles[0]}, "nticks": min(count, 40),
+    }  # fmt: skip
+    layout = _named_rows(count, theme, across, row, above=40, below=54)
+    layout["yaxis"] |= {"title": {"text": titles[1]}}
+    return layout
 
 
 def counts_figure(names: Sequence[str], counts: np.ndarray, theme: str) -> go.Figure:
@@ -168,8 +212,11 @@ def counts_figure(names: Sequence[str], counts: np.ndarray, theme: str) -> go.Fi
         text=[f"{count:,}" if count else "no document" for count in counts], textposition="outside", cliponaxis=False,
         textfont={"color": [INK[theme] if count else QUIET[theme] for count in counts]},
     )  # fmt: skip
-    across = {"range": [0, 1.16 * max(1, int(counts.max(initial=0)))], "showticklabels": False}
-    return go.Figure(bars, _named_rows(len(names), theme, across))
+    across = {
+        "range": [0, 1.16 * max(1, int(counts.max(initial=0)))], "showticklabels": False,
+        "title": {"text": "documents"},
+    }  # fmt: skip
+    return go.Figure(bars, _named_rows(len(names), theme, across, below=36))
 
 
 def _bars(values: np.ndarray, short: list[str], names: Sequence[str], colour: str | list[str], hover: str) -> go.Bar:
@@ -186,7 +233,7 @@ def _named_rows(
     return {
         "template": template(theme),
         "height": row * count + above + below,
-        "margin": {"l": 10, "r": 10, "t": above, "b": 8},
+        "margin": {"l": 10, "r": 10, "t": above, "b": max(8, below - 8)},
         "dragmode": False,
         "showlegend": False,
         "xaxis": across | {"fixedrange": True},

@@ -26,12 +26,14 @@ MOST_REASONS = 50
 @shows_mistakes
 def label_section(state: RunState) -> None:
     """The sources that the run keeps, the active one first, and the agreement of any two."""
-    st.subheader("Where do the labels come from?", help=why("topic match", "zero-shot", "circular"))
+    st.subheader(
+        "Where do the labels come from?", help=why("topic match", "zero-shot", "circular"), anchor="label-sources"
+    )
     facts = tables(state).labels
     kept = label_sources(state)
     st.markdown(
-        "The figures on this page take a document's label for its topic. A label can come from the corpus itself, from "
-        "a language model that has read the document, from a file, or from the embedding (zero-shot)."
+        "This page treats a document's label as its topic. Labels come from the corpus itself, from a language model "
+        "that read the document, from a file, or from the embedding (zero-shot)."
     )
     if facts.source is None:
         st.info("No document of this run has a label.", icon=":material/label_off:")
@@ -65,11 +67,15 @@ def _reasons(kept: dict[str, Labels], active: str | None) -> None:
     reasons = found.why_not if found else {}
     if not reasons or active is None:
         return
-    with st.expander(f"{sum(reasons.values()):,} documents without a label, and why"):
+    with st.expander(f"Why {_documents(sum(reasons.values()))} no label"):
         shown = list(reasons.items())[:MOST_REASONS]
         said = cells([reason for reason, _ in shown])
         st.dataframe({"documents": [count for _, count in shown], "reason": said}, hide_index=True)
-        st.caption(f"labels/{plain(active)}.parquet of the run names each document.")
+        st.caption(f"The run's labels/{plain(active)}.parquet has the reason for each document.")
+
+
+def _documents(count: int) -> str:
+    return f"{count:,} document{' has' if count == 1 else 's have'}"
 
 
 def _agreement(state: RunState, kept: dict[str, Labels]) -> None:
@@ -77,7 +83,7 @@ def _agreement(state: RunState, kept: dict[str, Labels]) -> None:
     pairs = list(itertools.combinations(usable, 2))
     if not pairs:
         st.caption(
-            "A second source shows how far labels can be trusted: "
+            "A second source shows how reliable the labels are: "
             f"python -m precompute label {plain(state.run.name)} with \\-\\-labels openai, file or zero\\-shot."
         )
         return
@@ -105,8 +111,9 @@ def _agreement(state: RunState, kept: dict[str, Labels]) -> None:
         ),
         "label confusion",
         _cells(found),
-        f"Documents by {found.first} (rows) and {found.second} (columns): on the diagonal both agree."
-        f"{left_out} Colours are shares of the row.",
+        f"Documents by {found.first} (rows) and {found.second} (columns); the diagonal is agreement."
+        f"{left_out} Colour: share of the row.",
+        alt=f"Documents by topic according to {found.first} and {found.second}; {found.agreement.share:.0%} agree.",
     )
 
 
@@ -122,14 +129,14 @@ def _figures(found: Compared) -> None:
         st.metric("Cohen's kappa", kappa, help=why("kappa"), border=True, width="content")
         if not says_nothing:
             interval = f"{agreed.low:.2f} to {agreed.high:.2f}"
-            st.metric("95 % interval", interval, help=why("interval"), border=True, width="content")
+            st.metric("95 % CI", interval, help=why("interval"), border=True, width="content")
         st.metric("Labelled by both", f"{agreed.documents:,}", border=True, width="content")
     if says_nothing:
         st.markdown(plain(found.sentence))
     if agreed.only_first or agreed.only_second or agreed.neither:
         st.caption(
-            f"Left out: {agreed.only_first:,} that only {plain(found.first)} has labelled, {agreed.only_second:,} only "
-            f"{plain(found.second)}, {agreed.neither:,} neither."
+            f"Not compared: {agreed.only_first:,} labelled only by {plain(found.first)}, {agreed.only_second:,} only "
+            f"by {plain(found.second)}, {agreed.neither:,} by neither."
         )
 
 

@@ -25,12 +25,12 @@ from pages.shared.url import linked
 @shows_mistakes
 def merging(state: RunState, stage: int) -> None:
     """FineWeb's 39 topics joined by nearness down to a threshold, beside the study's 25."""
-    st.subheader("From 39 topics to 25")
+    st.subheader("From 39 topics to 25", anchor="merging")
     names = topics(state, original=True).names
     st.markdown(
-        f"The study merged FineWeb's {len(names)} topics into {STUDY_GROUPS}. Here the nearest groups are joined "
-        "first, as long as the mean cosine of their topics is above a threshold. Move it, and see how far this model "
-        "agrees."
+        f"The study merged FineWeb's {len(names)} topics into {STUDY_GROUPS}. Here the most similar groups are merged "
+        "first, as long as the mean cosine of their topics is above a threshold. Move the threshold to see how well "
+        "this model agrees."
     )
     thresholds = _thresholds(state.run, state.analysis_version, stage)
     options = list(thresholds)
@@ -41,8 +41,8 @@ def merging(state: RunState, stage: int) -> None:
         "groups",
         options,
         default,
-        format_func=lambda count: f"{thresholds[count]:.3f} · {count} groups",
-        help="Each step is a threshold at which one more pair of groups is joined.",
+        format_func=lambda count: f"{thresholds[count]:.3f} · {_groups(count)}",
+        help="Each step merges one more pair of groups.",
     )
     found = _merges(state.run, state.analysis_version, stage, thresholds[groups])
     _agreement(found)
@@ -50,21 +50,25 @@ def merging(state: RunState, stage: int) -> None:
     both = {frozenset(pair[:2]) for pair in pairs if pair[3] == "both"}
     left, right = st.columns(2, gap="medium")
     with left:
-        st.markdown(f"##### Suggested by this model: {groups} groups")
+        st.markdown(f"##### Suggested by this model: {_groups(groups)}")
         _group_cards(found.groups, both)
     with right:
-        st.markdown(f"##### The study: {STUDY_GROUPS} groups")
+        st.markdown(f"##### The study: {_groups(STUDY_GROUPS)}")
         _group_cards(_study_groups(names), both)
     st.caption(
-        "Only groups of two or more are listed; ✓ marks a topic that both put together with another of its group. "
-        "The study gives its 25 topics, but not which of the 39 went where: that is our reading of the names."
+        "Only groups of two or more topics are listed; ✓ marks a topic that both merge with another of its group. The "
+        "study lists its 25 topics, but not which of the 39 each one merges: that mapping is our reading of the names."
     )
-    with st.expander(f"All {len(pairs)} pairs that either puts together", icon=":material/table_rows:"):
+    with st.expander(f"All {len(pairs)} merged pairs", icon=":material/table_rows:"):
         st.dataframe(
-            [dict(zip(("topic", "other", "cosine", "together in"), pair, strict=True)) for pair in pairs],
+            [dict(zip(("topic", "other", "cosine", "merged by"), pair, strict=True)) for pair in pairs],
             hide_index=True,
             column_config={"cosine": st.column_config.NumberColumn(format="%.3f", width="small")},
         )
+
+
+def _groups(count: int) -> str:
+    return f"{count} group{'' if count == 1 else 's'}"
 
 
 def _agreement(found: TopicMerges) -> None:
@@ -72,12 +76,11 @@ def _agreement(found: TopicMerges) -> None:
     values = {
         "Adjusted Rand index": (
             f"{agreed.index:.2f}".replace("-", "−"),
-            "How far two groupings agree, over all pairs of topics: 1 the same groups, 0 no more than by chance, "
-            "below 0 less than that.",
+            "How well two groupings agree, over all pairs of topics: 1 identical, 0 chance, below 0 worse than chance.",
         ),
-        "Pairs in both": (str(agreed.pairs_both), "Pairs of topics that both put into one group."),
-        "Only here": (str(agreed.pairs_first - agreed.pairs_both), "Pairs that only this model would put together."),
-        "Only in the study": (str(agreed.pairs_second - agreed.pairs_both), "Pairs that only the study put together."),
+        "Pairs in both": (str(agreed.pairs_both), "Pairs of topics that both merge."),
+        "Only here": (str(agreed.pairs_first - agreed.pairs_both), "Pairs that only this model would merge."),
+        "Only in the study": (str(agreed.pairs_second - agreed.pairs_both), "Pairs that only the study merged."),
     }
     with st.container(horizontal=True, gap="small"):
         for label, (value, meaning) in values.items():
@@ -117,7 +120,7 @@ _STYLE = """
 
 def _group_cards(groups: Sequence[Sequence[str]], both: set[frozenset[str]]) -> None:
     if not groups:
-        st.caption("No two topics are joined at this threshold.")
+        st.caption("No topics are merged at this threshold.")
         return
 
     def line(topic: str, group: Sequence[str]) -> str:

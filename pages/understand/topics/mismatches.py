@@ -35,13 +35,15 @@ LONG = 2_500
 @shows_mistakes
 def mismatch_list(state: RunState, stage: int) -> None:
     """Documents whose label is not their nearest topic, and one of them to read."""
-    st.subheader("Where label and embedding disagree")
+    st.subheader("Where label and embedding disagree", anchor="disagreements")
     if not tables(state).labelled:
-        no_labels("The list of mismatches")
+        no_labels("The list of disagreements")
         return
     table = _mismatches(state.run, state.analysis_version, stage)
     if not len(table):
-        st.success("Every labelled document is nearest to its own topic at this stage.", icon=":material/done_all:")
+        st.success(
+            "At this stage the nearest topic of every labelled document is its label.", icon=":material/done_all:"
+        )
         return
     counts = {row["values"]: row["counts"] for row in pc.value_counts(table["label"]).to_pylist()}
     labels = [ALL, *sorted(counts)]
@@ -64,7 +66,7 @@ def mismatch_list(state: RunState, stage: int) -> None:
     left, right = st.columns([3, 2], gap="medium")
     with left:
         document = documents(state).row(doc)
-        cut = ", cut for the model" if document["truncated"] else ""
+        cut = ", truncated" if document["truncated"] else ""
         with st.container(height=640 if len(document["text"]) > LONG else "content", border=False):
             open_card(Card(document["title"], [f"{document['tokens']:,} tokens{cut}"], document["text"]))
     with right:
@@ -94,7 +96,9 @@ def _choose(state: RunState, table: pa.Table) -> int:
         st.session_state["mismatch turn"] = turn + 1
 
     more = f" The {len(shown):,} with the largest margin of {len(table):,}." if len(shown) < len(table) else ""
-    st.caption(f"Largest margin first: how much nearer the nearest topic is than the label. Click a row to read.{more}")
+    st.caption(
+        f"Margin: cosine with the nearest topic, minus cosine with the label. Largest first; click a row to read.{more}"
+    )
     st.dataframe(
         {
             "title": cells(titles.to_pylist()),
@@ -145,14 +149,14 @@ def _verdict(state: RunState, stage: int, row: Row) -> None:
         st.metric(
             "Rank of label",
             f"{row['rank']} of {len(names)}",
-            help="The label's place when all topics are ordered by nearness; 1 would be the nearest.",
+            help="The label's rank among all topics by cosine; 1 is the nearest.",
             border=True,
             width="content",
         )
         st.metric(
             "Margin",
             f"{row['margin']:.3f}",
-            help="How much larger the cosine with the nearest topic is than that with the label.",
+            help="Cosine with the nearest topic, minus cosine with the label.",
             border=True,
             width="content",
         )
@@ -166,11 +170,12 @@ def _verdict(state: RunState, stage: int, row: Row) -> None:
         ),
         "nearest topics",
         pa.table({"topic": [names[topic] for topic in order], "cosine": values[order]}),
-        f"Cosine with the best {min(NEAREST, len(names))} topics, full embedding.",
+        f"Cosine with the nearest {min(NEAREST, len(names))} topics, full embedding.",
+        alt=f"The document's nearest topics: {names[nearest]} first, its label {names[label]} at rank {row['rank']}.",
     )
 
 
-@st.cache_resource(max_entries=6, show_spinner="Reading the mismatches …")
+@st.cache_resource(max_entries=6, show_spinner="Reading the disagreements …")
 @one_version(*FIGURES)
 def _mismatches(run: Run, version: str, stage: int) -> pa.Table:
     """Of one stage, the largest margin first; names of topics are held once each, however many documents there are."""
@@ -178,7 +183,7 @@ def _mismatches(run: Run, version: str, stage: int) -> pa.Table:
     known = set(read_topics(run).names)
     if any(not set(found[name].combine_chunks().dictionary.to_pylist()) <= known for name in ("label", "nearest")):
         raise Mistake(
-            "mismatches.parquet names a topic that topics.parquet has not. Rebuild both with "
+            "mismatches.parquet names a topic that is not in topics.parquet. Rebuild both with "
             f"'python -m precompute analyse {run.name} --again'."
         )
     return found.sort_by([("margin", "descending"), ("doc", "ascending")])

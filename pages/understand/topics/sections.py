@@ -15,15 +15,17 @@ from core.analysis.cautions import joined
 from core.analysis.redundancy import cluster_order
 from core.analysis.similarity import POOLINGS
 from core.analysis.topic_match import WITHIN, by_construction
+from core.analysis.wording import plural
 from core.model.stages import HEADS
 from core.runs.tables import Row
 from pages.shared.data import RunState, tables, topic_cosines, topics
 from pages.shared.empty_states import no_labels
+from pages.shared.figures.table import number
 from pages.shared.glossary import why
 from pages.shared.notices import circular_notice, shows_mistakes
 from pages.shared.show import drawn_once, figure, theme
 from pages.shared.text import plain, shortened
-from pages.understand.topics.figures import Rates, counts_figure, map_figure, rates_figure
+from pages.understand.topics.figures import counts_figure, map_figure, rates_figure, rates_of
 
 MOST_BARS = 60
 MOST_ROWS = 16
@@ -36,7 +38,11 @@ def _drawn(state: RunState, name: str, stage: int, draw: Callable[[], go.Figure]
 @shows_mistakes
 def topic_match(state: RunState, stage: int) -> None:
     """§3.5 for the full embedding, naive poolings and the best head; then every head."""
-    st.subheader("Is a document's topic the nearest one?", help=why("topic match", "full embedding", "interval"))
+    st.subheader(
+        "Is a document's topic the nearest one?",
+        help=why("topic match", "full embedding", "interval"),
+        anchor="topic-match",
+    )
     rows = tables(state).pick("topic_match", stage=stage, slicing=HEADS)
     if not rows:
         no_labels("Topic match")
@@ -47,22 +53,24 @@ def topic_match(state: RunState, stage: int) -> None:
     best = max(heads, key=lambda head: (found[head, 1]["rate"], -head))
     st.markdown(
         f"At this stage the labelled topic is the nearest of {len(topics(state).names)} for "
-        f"**{_percent(full['rate'])}** of {full['documents']:,} documents (95 % interval {_percent(full['low'])} to "
+        f"**{_percent(full['rate'])}** of {full['documents']:,} documents (95 % CI {_percent(full['low'])} to "
         f"{_percent(full['high'])}). Guessing reaches {_percent(full['chance'])}; the best single head, head {best}, "
         f"{_percent(found[best, 1]['rate'])}."
     )
     within = tuple(k for k in WITHIN if not by_construction(found["full", k]))
     methods = {"full": "full embedding", **{name: name for name in POOLINGS}, best: f"best head ({best})"}
     figure(
-        _drawn(state, "match", stage, lambda: rates_figure(_rates(found, methods, within, stage), theme())),
+        _drawn(state, "match", stage, lambda: rates_figure(rates_of(found, methods, within, stage), theme())),
         "topic match",
         pa.Table.from_pylist(rows),
-        f"Poolings make one vector or one cosine of all heads. The best of {len(heads)} heads was picked after the "
-        "fact, which flatters it."
+        f"Pooling turns all heads into one vector or one cosine. The best of {len(heads)} heads was chosen by this "
+        "very figure, so its value is somewhat optimistic."
         + (f" The study: {study.MODEL}, 25 topics ({study.CITATION})." if stage == 3 else "")
         + _left_out(within, len(topics(state).names)),
+        alt=f"Topic match of the full embedding, {_percent(full['rate'])}, of pooled heads and of head {best}, "
+        "with 95 % intervals, beside guessing.",
     )
-    st.markdown("##### Every head alone")
+    st.markdown("##### Each head alone")
     st.dataframe(
         [
             {"head": head} | {key: value for k in within for key, value in _cells(found[head, k], k).items()}
@@ -83,25 +91,7 @@ def _left_out(within: Sequence[int], topics: int) -> str:
     missing = [k for k in WITHIN if k not in within]
     if not missing:
         return ""
-    return f" Not shown: top {joined(missing)}. With {topics} topics these are 100\u00a0% by construction."
-
-
-def _rates(
-    found: dict[tuple[object, int], Row], methods: dict[object, str], within: Sequence[int], stage: int
-) -> Rates:
-    def values(column: str) -> np.ndarray:
-        return np.array([[found[method, k][column] for k in within] for method in methods])
-
-    return Rates(
-        list(methods.values()),
-        within,
-        values("rate"),
-        values("low"),
-        values("high"),
-        chance=values("chance")[0],
-        majority=values("majority")[0],
-        study=[study.TOPIC_MATCH[k] for k in within] if stage == 3 else None,
-    )
+    return f" Not shown: top {joined(missing)}. With {plural(topics, 'topic')} these are 100\u00a0% by construction."
 
 
 def _percent(share: float) -> str:
@@ -121,21 +111,25 @@ def _bar(name: str) -> Any:
 
 
 def _interval() -> Any:
-    return st.column_config.TextColumn("95 % interval", help=why("interval"))
+    return st.column_config.TextColumn("95 % CI", help=why("interval"))
 
 
 @shows_mistakes
 def topic_map(state: RunState, stage: int) -> None:
     """Fig. 1: how near the topics' names are to each other."""
-    st.subheader("How near are the topics to each other?", help=why("similarity"))
+    st.subheader("How similar are the topics to each other?", help=why("similarity"), anchor="topic-by-topic")
     names = topics(state).names
+    if len(names) < 2:
+        st.info("Needs at least two topics.", icon=":material/info:")
+        return
     cosine = topic_cosines(state, stage)
     first, second = np.triu_indices(len(names), 1)
     values = cosine[first, second]
     near, far = int(values.argmax()), int(values.argmin())
     st.markdown(
-        f"Nearest: **{_named(names[first[near]])}** and **{_named(names[second[near]])}** ({values[near]:.2f}). "
-        f"Farthest: **{_named(names[first[far]])}** and **{_named(names[second[far]])}** ({values[far]:.2f})."
+        f"Most similar: **{_named(names[first[near]])}** and **{_named(names[second[near]])}** "
+        f"({number(values[near])}). Least similar: **{_named(names[first[far]])}** and "
+        f"**{_named(names[second[far]])}** ({number(values[far])})."
     )
     data = {
         "topic": [names[topic] for topic in first],
@@ -146,15 +140,16 @@ def topic_map(state: RunState, stage: int) -> None:
         _drawn(state, "map", stage, lambda: map_figure(names, cosine, cluster_order(cosine), theme())),
         "topic map",
         pa.table(data),
-        "Cosines of the topics' names, as this model embeds them (the study's Fig. 1). Alike topics stand together "
-        "(average linkage). The scale runs from the smallest to the largest cosine of this run.",
+        "Cosines of the topics' names, as this model embeds them (the study's Fig. 1). Similar topics are next to each "
+        "other (average linkage). The colour scale runs from this run's smallest cosine to its largest.",
+        alt=f"Cosines of all pairs of {len(names)} topics.",
     )
 
 
 @shows_mistakes
 def label_distribution(state: RunState) -> None:
     """How many documents each topic has, and how many have none."""
-    st.subheader("How are the labels distributed?")
+    st.subheader("Documents per topic", anchor="documents-per-topic")
     assert state.manifest is not None
     counts = state.manifest.steps["analyse"].counts
     if not counts["labelled"]:
@@ -164,11 +159,17 @@ def label_distribution(state: RunState) -> None:
     order = np.argsort(-found.documents, kind="stable")
     empty = int((found.documents == 0).sum())
     unlabelled, strange = counts["unlabelled"], counts["label_not_a_topic"]
-    said = [f"**{counts['labelled']:,}** documents have one of {len(found.names)} topics"]
-    said.append(f"**{unlabelled:,}** have no label" if unlabelled else "none is without a label")
+    said = [
+        f"**{plural(counts['labelled'], 'document has', 'documents have')}** one of {plural(len(found.names), 'topic')}"
+    ]
+    said.append(
+        f"**{unlabelled:,}** {'has' if unlabelled == 1 else 'have'} no label" if unlabelled else "all are labelled"
+    )
     if strange:
-        said.append(f"**{strange:,}** have a label that is not on the list of topics")
-    said.append(f"**{empty}** topics have no document" if empty else "every topic has a document")
+        said.append(f"**{strange:,}** {'has' if strange == 1 else 'have'} a label that is not on the list of topics")
+    said.append(
+        f"**{plural(empty, 'topic has', 'topics have')}** no document" if empty else "every topic has a document"
+    )
     st.markdown("; ".join(said) + ".")
     shown = order[:MOST_BARS]
     names = [found.names[topic] for topic in shown]
@@ -177,4 +178,5 @@ def label_distribution(state: RunState) -> None:
         "label distribution",
         pa.table({"topic": found.names, "documents": found.documents}),
         f"The {MOST_BARS} largest of {len(order)} topics; the download has all." if len(order) > MOST_BARS else "",
+        alt=f"Documents of each topic, from {int(found.documents.max())} down to {int(found.documents.min())}.",
     )

@@ -53,29 +53,29 @@ def switch_section(state: RunState, stage: int) -> None:
     aspects = _aspects(state.run, state.retrieval_version)
     if not aspects or len(vector_docs(state)) < _LEAST_DOCUMENTS:
         return
-    st.markdown(
-        "##### Follow or ignore an aspect",
-        help="Head weights are learned so that documents of the same value come first for aspects that you follow, "
-        "and no longer do for those that you ignore.",
-    )
     positions = _positions(aspects)
     figures = _figures(state, stage, positions)
     _take((state.run.name, stage), positions, figures)
-    with st.container(horizontal=True, gap="medium"):
-        for aspect in aspects:
-            linked(
-                st.segmented_control,
-                _label(aspect.name),
-                _key(aspect.name),
-                POSITIONS,
-                NEUTRAL,
-                required=True,
-                format_func=lambda position: f"{_ICONS[position]} {position}",
-                help=plain(shortened(", ".join(aspect.values), 300)),
-                on_change=_moved,
-            )
-    if figures is not None:
-        _show(state, figures)
+    with st.expander("Follow or ignore an aspect", icon=":material/label:", expanded=figures is not None):
+        st.caption(
+            "Head weights are learned that rank documents with the same value first for aspects you follow, and no "
+            "longer do so for aspects you ignore."
+        )
+        with st.container(horizontal=True, gap="medium"):
+            for aspect in aspects:
+                linked(
+                    st.segmented_control,
+                    _label(aspect.name),
+                    _key(aspect.name),
+                    POSITIONS,
+                    NEUTRAL,
+                    required=True,
+                    format_func=lambda position: f"{_ICONS[position]} {position}",
+                    help=plain(shortened(", ".join(aspect.values), 300)),
+                    on_change=_moved,
+                )
+        if figures is not None:
+            _show(state, figures)
 
 
 def _label(aspect: str) -> str:
@@ -123,18 +123,18 @@ def _take(of: tuple[str, int], positions: dict[str, str], figures: SwitchFigures
 def _show(state: RunState, figures: SwitchFigures) -> None:
     weights = format_weights(figures.switched.weights)
     if st.session_state.get("mix") != weights:
-        st.caption("The heads below are not the ones learned for these switches, but the figures here are.")
+        st.caption("The weights below are not the ones learned for these switches; the figures here are theirs.")
         st.button("Use the learned weights", key="aspect weights", on_click=_moved, type="tertiary")
     st.markdown("  \n".join(plain(sentence) for sentence in switch_sentences(figures.switched)))
-    with st.expander("All aspects, before and after", icon=":material/compare_arrows:"):
+    with st.popover("All aspects, before and after", icon=":material/compare_arrows:"):
         st.html(_table(figures))
         of_all = figures.documents == len(vector_docs(state))
         st.caption(
-            f"Share of documents of the same value among the first {PLACES}; below it the 95 % CI, then the difference "
-            f"from the model's own embedding (stage {figures.own_stage}), paired by document. Weights and LEACE are "
-            f"learned on one half of {'all' if of_all else 'a sample of'} {figures.documents:,} documents and judged "
-            "on the other half, among themselves, and the other way round. The weights that you get are learned in "
-            f"the same way from all of them.{among(state)}",
+            f"Share of documents with the same value among the first {PLACES}; below it the 95 % CI, then the "
+            f"difference from the model's own embedding (stage {figures.own_stage}), paired by document. Weights and "
+            f"LEACE are learned on one half of {'all' if of_all else 'a sample of'} {figures.documents:,} documents "
+            "and measured on the other half, then the other way round. The weights that you get are learned in the "
+            f"same way from all of them.{among(state)}",
             help=why("interval", "random slices"),
         )
         downloads("aspect-switch", lambda: pa.Table.from_pylist(figures.rows))

@@ -1,4 +1,4 @@
-"""The heads that count, to use elsewhere: a file for core/retrieval/apply.py, and the corpus's vectors pruned."""
+"""The kept heads, to use elsewhere: a file for core/retrieval/apply.py, and the corpus's vectors pruned."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from core.retrieval.turned import TurnedHeads
 from core.runs.schema import heads_schema
 from pages.shared.data import RunState
 from pages.shared.notices import shows_mistakes
-from pages.use.retrieval_lab.controls import LabView
+from pages.use.retrieval_lab.state import LabView
 
 _SNIPPET = """
 import numpy as np
@@ -29,17 +29,19 @@ best = np.argsort(-(docs @ query[0]), kind="stable")[:10]
 
 
 @shows_mistakes
-def take_away_section(shown: LabView) -> None:
-    st.subheader("Export", anchor=False)
+def export_section(shown: LabView) -> None:
+    st.subheader("Export", anchor="export")
+    if shown.stage == SHARE:
+        _export_turned(shown.state, shown.turned())
+        return
     way = shown.ways[0]
     if way not in WAYS or way == "embedding":
         way = "weighted" if way in ("mean", "weighted") else "full"
     kept = kept_heads(shown.state, shown.stage, shown.weights, way)
     st.markdown(
-        f"{len(kept.weights)} heads with their weights, for ranking by **{way}**"
-        + ("" if way == shown.ways[0] else f" (‘{shown.ways[0]}’ is not a product of two vectors)")
-        + ". With `core/retrieval/apply.py`, which needs nothing but NumPy, vectors of the same model that were made "
-        "elsewhere rank as they do here."
+        f"{len(kept.weights)} head{'s' if len(kept.weights) != 1 else ''} with weights, for ranking by **{way}**"
+        + ("" if way == shown.ways[0] else f" (“{shown.ways[0]}” is not a product of two vectors)")
+        + ". `core/retrieval/apply.py` applies them to vectors of the same model made anywhere. It needs only NumPy."
     )
     assert shown.state.manifest is not None
     sampled = shown.state.manifest.is_sampled
@@ -76,34 +78,33 @@ best = np.argsort(-(docs @ query[0]), kind="stable")[:10]
 """
 
 
-def take_turned_away(state: RunState, turned: TurnedHeads) -> None:
+def _export_turned(state: RunState, turned: TurnedHeads) -> None:
     """At stage 4: weights, whether the rest counts, and the directions that shares are added up in."""
     kept = kept_heads(state, SHARE, turned.weights, "embedding", turned.rest)
-    with st.expander("Take these weights away", icon=":material/download:"):
-        st.markdown(
-            "With `core/retrieval/apply.py`, which needs nothing but NumPy, shares of the same model that were made "
-            "elsewhere are turned as they are here."
+    st.markdown(
+        f"The embedding {'rest + ' if turned.rest else ''}Σ weight × share. `core/retrieval/apply.py` makes it from "
+        "stored shares of the same model. It needs only NumPy."
+    )
+    with st.container(horizontal=True, gap="small"):
+        st.download_button(
+            "Heads and weights (JSON)",
+            kept.to_json(),
+            "heads.json",
+            "application/json",
+            key="turned.json",
+            on_click="ignore",
+            icon=":material/download:",
         )
-        with st.container(horizontal=True, gap="small"):
-            st.download_button(
-                "Heads and weights (JSON)",
-                kept.to_json(),
-                "heads.json",
-                "application/json",
-                key="turned.json",
-                on_click="ignore",
-                icon=":material/download:",
-            )
-            st.download_button(
-                "Directions (NumPy)",
-                lambda: directions_file(turned.space),
-                "directions.npy",
-                "application/octet-stream",
-                key="directions.npy",
-                on_click="ignore",
-                icon=":material/download:",
-            )
-        st.code(_TURN_SNIPPET.strip(), language="python")
+        st.download_button(
+            "Directions (NumPy)",
+            lambda: directions_file(turned.space),
+            "directions.npy",
+            "application/octet-stream",
+            key="directions.npy",
+            on_click="ignore",
+            icon=":material/download:",
+        )
+    st.code(_TURN_SNIPPET.strip(), language="python")
 
 
 def directions_file(space: ShareSpace) -> bytes:

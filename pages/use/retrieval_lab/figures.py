@@ -15,8 +15,8 @@ from pages.shared.figures.template import LEGEND_ABOVE, band, row_error_bars, te
 from pages.shared.theme import CLEAR, DIVERGING, GRID_LINE, QUIET, SEQUENTIAL, SERIES, TICK_SIZE
 
 _ORDERS = {
-    "greedy": "the head that is missed least goes first",
-    "activation": "the weakest head goes first",
+    "greedy": "least needed head first",
+    "activation": "weakest head first",
     "random": "random order",
 }
 
@@ -46,7 +46,7 @@ def votes_figure(
             ygap=1,
             text=[[name] * heads for name in names],
             customdata=[rates] * ranks,
-            hovertemplate="%{text}<br>head %{x}%{customdata}<br>gave %{z:.3f}<extra></extra>",
+            hovertemplate="%{text}<br>head %{x}%{customdata}<br>gives %{z:.3f}<extra></extra>",
             colorbar={"thickness": 10, "outlinewidth": 0, "tickformat": ".2~g"},
         )
     )
@@ -62,7 +62,7 @@ def votes_figure(
     if reliability is not None:
         fade(figure, solidity(reliability, heads)[1:], columns, places, theme)
         if rates_below_numbers(figure, [str(head) for head in columns], reliability.rates[1:], columns):
-            figure.update_xaxes(title={"text": "head, and right for how many of 100", "standoff": 6})
+            figure.update_xaxes(title={"text": "head; below it: right for … of 100", "standoff": 6})
             figure.update_layout(margin={"b": _BELOW + LINE})
     return figure
 
@@ -91,8 +91,8 @@ def ways_figure(rows: Sequence[Row], theme: str, what: str) -> go.Figure:
         template=template(theme),
         height=90 + 26 * len(ways),
         xaxis={"title": {"text": what}, "rangemode": "tozero", "showgrid": True, "gridcolor": GRID_LINE[theme]},
-        yaxis={"type": "category"},
-        margin={"l": 76, "t": 24},
+        yaxis={"type": "category", "title": {"text": "way to rank"}, "automargin": True},
+        margin={"l": 100, "t": 24},
         dragmode=False,
     )
     return figure
@@ -137,10 +137,9 @@ def curve_figure(rows: Sequence[Row], enough: int, theme: str, what: str) -> go.
 def importance_figure(rows: Sequence[Row], theme: str, what: str) -> go.Figure:
     """What is lost without each head, with intervals; heads that are kept are filled."""
     found = sorted(rows, key=lambda row: -row["lost"])
-    names = [f"head {row['head']}" for row in found]
     figure = go.Figure(
         go.Bar(
-            x=names,
+            x=[str(row["head"]) for row in found],
             y=[row["lost"] for row in found],
             error_y=row_error_bars(found, "lost", "lost_"),
             marker={
@@ -150,30 +149,35 @@ def importance_figure(rows: Sequence[Row], theme: str, what: str) -> go.Figure:
             customdata=[
                 [row["lost_low"], row["lost_high"], row["alone"], row["alone_low"], row["alone_high"]] for row in found
             ],
-            hovertemplate="%{x}<br>without it: %{y:.4f} lost (%{customdata[0]:.4f}–%{customdata[1]:.4f})<br>"
+            hovertemplate="head %{x}<br>without it: %{y:.4f} lost (%{customdata[0]:.4f}–%{customdata[1]:.4f})<br>"
             "alone: %{customdata[2]:.3f} (%{customdata[3]:.3f}–%{customdata[4]:.3f})<extra></extra>",
         )
     )
     figure.update_layout(
         template=template(theme),
         height=300,
-        yaxis={"title": {"text": f"{what} lost without it"}, "showgrid": True, "gridcolor": GRID_LINE[theme]},
-        xaxis={"type": "category", "tickangle": -90, "tickfont": {"size": TICK_SIZE}, "automargin": True},
-        margin={"b": 64},
+        yaxis={"title": {"text": f"{what} lost without the head"}, "showgrid": True, "gridcolor": GRID_LINE[theme]},
+        xaxis={
+            "type": "category",
+            "tickangle": 0,
+            "tickfont": {"size": TICK_SIZE},
+            "title": {"text": "head, most needed first"},
+        },
+        margin={"b": 52},
         dragmode=False,
     )
     return figure
 
 
 def aspects_figure(aspects: Sequence[int], values: Mapping[str, Sequence[Row]], theme: str, what: str) -> go.Figure:
-    """One metric by the number of things asked for at once, a line a way."""
+    """One metric by the number of things asked for at once, one line per way; equal steps are equally far apart."""
     figure = go.Figure()
     for number, (way, rows) in enumerate(values.items()):
         colour = SERIES[theme][number % len(SERIES[theme])]
         figure.add_trace(
             go.Scatter(
                 name=way,
-                x=[str(count) for count in aspects],
+                x=list(aspects),
                 y=[row["value"] for row in rows],
                 error_y=row_error_bars(rows),
                 mode="lines+markers",
@@ -186,7 +190,7 @@ def aspects_figure(aspects: Sequence[int], values: Mapping[str, Sequence[Row]], 
     figure.update_layout(
         template=template(theme),
         height=300,
-        xaxis={"title": {"text": "documents that a query asks for"}, "type": "category"},
+        xaxis={"title": {"text": "documents that a query asks for"}, "tickvals": list(aspects)},
         yaxis={"title": {"text": what}, "rangemode": "tozero", "showgrid": True, "gridcolor": GRID_LINE[theme]},
         legend=LEGEND_ABOVE,
         margin={"t": 50},

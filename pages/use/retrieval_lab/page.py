@@ -2,64 +2,90 @@
 
 import streamlit as st
 
-from core.model.stages import SHARE
 from pages.shared.controls import choose_run, choose_stage
 from pages.shared.corpus import vote_weights
-from pages.shared.data import RunState, row_of
+from pages.shared.data import RunState, documents
+from pages.shared.embedding import WhyText
 from pages.shared.empty_states import not_made, ready
 from pages.shared.notices import shows_mistakes
+from pages.shared.text import shortened
+from pages.shared.url import linked_tabs
+from pages.shared.without_head import SearchingText, without_head_section
 from pages.use.retrieval_lab.aspects import switch_section
-from pages.use.retrieval_lab.controls import LabView, heads_control, question_control, task_control, ways_control
-from pages.use.retrieval_lab.data import query_set, seen, tasks
-from pages.use.retrieval_lab.export import take_away_section
-from pages.use.retrieval_lab.sections import (
-    metrics_section,
-    pruning_section,
-    results_section,
-    turned_section,
-    ways_section,
-    weights_section,
-)
+from pages.use.retrieval_lab.controls import question_control, task_control, ways_control
+from pages.use.retrieval_lab.data import OUTPUT, LabQuestion, query_set, tasks
+from pages.use.retrieval_lab.export import export_section
+from pages.use.retrieval_lab.heads import heads_control
+from pages.use.retrieval_lab.metrics import metrics_section, ways_section, weights_section
+from pages.use.retrieval_lab.pruning import pruning_section
+from pages.use.retrieval_lab.results import results_section, why_section
+from pages.use.retrieval_lab.state import SHOWN, LabView
+from pages.use.retrieval_lab.strip import empty_strip, strip, strip_place
+
+TABS = ("Results", "Metrics", "Pruning", "Without a head", "Export")
 
 
 @shows_mistakes
 def lab(state: RunState) -> None:
     assert state.manifest is not None
+    above = strip_place()
     names = tasks(state) if state.retrieved else []
     left, right = st.columns(2, gap="medium")
     with left:
-        stage = choose_stage(state.manifest)
+        stage = choose_stage(state.manifest, first=OUTPUT)
     with right:
         task = task_control(names) if names else None
     question = question_control(state, stage, query_set(state))
     switch_section(state, stage)
-    ways = ways_control(stage)
+    ways, rest = ways_control(state, stage)
     weights = heads_control(state, stage, task)
     if question is None:
         return
     if not (weights > 0).any():
+        with above:
+            empty_strip("No head is kept.")
         st.info("Every head is switched off. Switch at least one on.", icon=":material/toggle_off:")
         return
-    shown = LabView(state, stage, task, question, ways, weights, vote_weights(state, stage))
-    if stage == SHARE:
-        turned_section(shown)
-    results_section(shown, seen(state, stage, question.vectors[stage], row_of(state, question.own)))
-    if task is None:
-        not_made(state, "retrieve")
-    else:
+    shown = LabView(state, stage, task, question, ways, weights, vote_weights(state, stage), rest)
+    with above:
+        shows_mistakes(strip)(shown)
+    for name, tab in zip(TABS, linked_tabs("lab", TABS), strict=True):
+        if tab.open:
+            with tab:
+                draw(name, shown)
+
+
+def draw(name: str, shown: LabView) -> None:
+    """What is in a tab."""
+    if name == "Results":
+        results_section(shown)
+        why_section(shown)
+    elif name == "Without a head":
+        without_head_section(shown.state, searching(shown.state, shown.question), SHOWN)
+    elif name == "Export":
+        export_section(shown)
+    elif shown.task is None:
+        not_made(shown.state, "retrieve")
+    elif name == "Metrics":
         metrics_section(shown)
-        pruning_section(shown)
         ways_section(shown)
         weights_section(shown)
-    if stage != SHARE:
-        take_away_section(shown)
+    else:
+        pruning_section(shown)
+
+
+def searching(state: RunState, question: LabQuestion) -> SearchingText:
+    """The question as the model reads it: with its prompt for queries, unless it is a document of the corpus."""
+    own = question.own
+    text = question.text if own < 0 else documents(state).row(own)["text"]
+    return SearchingText(WhyText(shortened(question.text, 90), text, query=own < 0), question.relevant, own)
 
 
 state = choose_run()
 st.title("Retrieval lab")
 st.markdown(
-    "Which heads are worth keeping? Ask something, switch heads on and off, and see at once **what is found, which "
-    "head gave it how much, and what that does to all queries**."
+    "Which heads are worth keeping? Ask something and switch heads on and off: the strip below shows what that does to "
+    "**all queries**, the tabs show **what is found and which head contributes how much**."
 )
 if ready(state):
     lab(state)

@@ -1,4 +1,4 @@
-"""The result to take away: tables, JSON, and one HTML file that opens offline. Made on request, stored nowhere."""
+"""The result to take away: tables, JSON, and the report. Made on request, stored nowhere."""
 
 from __future__ import annotations
 
@@ -16,28 +16,18 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import streamlit as st
 
-from core.model.attention import Attended
-from core.model.stages import STAGES
-from core.runs.parquet import RowLookup
 from pages.shared.data import documents
 from pages.shared.embedding import attended_already
-from pages.shared.figures.reliability import right_for, solidity
-from pages.shared.figures.similarity import cell_colour, colour_limit
-from pages.shared.figures.words import words_html
-from pages.shared.notices import among, shows_mistakes
+from pages.shared.notices import shows_mistakes
 from pages.shared.show import defused
-from pages.shared.text import safe, shortened
-from pages.shared.theme import BORDER, FONT, GROUND, INK, LABEL_SIZE, MUTED, PAGE_SIZE, ink_on
-from pages.use.your_document.figures import shown_topics
-from pages.use.your_document.sections import profile_table
+from pages.use.your_document.compare import OtherDocument
+from pages.use.your_document.neighbours import all_placed
+from pages.use.your_document.report import report_html
 from pages.use.your_document.state import (
-    NEIGHBOURS,
-    REFERENCES,
     DocumentView,
     consensus_sentences,
-    row_name,
-    voting_heads,
 )
+from pages.use.your_document.topics import profile_table
 
 
 def whole_table(shown: DocumentView) -> pa.Table:
@@ -126,118 +116,6 @@ def _ids(shown: DocumentView, docs: np.ndarray) -> list[str]:
     return found
 
 
-_STYLE = f"""
-body {{ font: {PAGE_SIZE}px/1.5 {FONT}; color: {INK["light"]};
-  background: {GROUND["light"]}; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }}
-table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: {LABEL_SIZE}px; }}
-th, td {{ padding: .2rem .35rem; text-align: right; font-weight: 400; }}
-th.topic {{ writing-mode: vertical-rl; transform: rotate(180deg); text-align: left; max-height: 11rem; }}
-th[scope=row] {{ text-align: left; white-space: nowrap; }}
-tr.head th[scope=row] {{ font-weight: 700; }}
-.scroll {{ overflow-x: auto; }}
-details {{ border: 1px solid {BORDER["light"]}; border-radius: .4rem; padding: .4rem .7rem; margin: .3rem 0;
-  overflow-wrap: anywhere; }}
-details div {{ white-space: pre-wrap; }}
-.quiet {{ color: {MUTED["light"]}; }}
-"""
-# Even if an escape were missing somewhere, a browser would run and load nothing.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-
-
-def report_html(shown: DocumentView, found: Attended | None) -> str:
-    """``found`` is where the heads look, if that was computed."""
-    assert shown.state.manifest is not None
-    model, stage = shown.state.manifest.model, STAGES[shown.stage]
-    part = "" if shown.part == 0 else f", chunk {shown.part}"
-    sections = [
-        f"<h1>{safe(shown.name)}</h1>",
-        f'<p class="quiet">{safe(shown.reading.reach)}{part}, through {safe(model["name"])}, layer {model["layer"]}, '
-        f"at stage {stage.number} ({stage.name}), against the {shown.state.manifest.corpus['documents']:,} documents "
-        f"of the run {safe(shown.state.run.name)}. {safe(stage.caveat)}</p>",
-    ]
-    if shown.state.analysed:
-        said = " ".join(consensus_sentences(shown.profile, shown.consensus, shown.topics, shown.reliability))
-        sections += ["<h2>What it is about</h2>", f"<p>{safe(said)}</p>", _profile(shown), _activation(shown)]
-    sections += [_neighbours(shown)]
-    if found is not None:
-        sections += [f"<h2>Where head {shown.head} looks</h2>", words_html(shown.text, found, shown.head)]
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{safe(shown.name)} – Headscope</title><style>{_STYLE}</style></head><body>"
-        f"{''.join(sections)}</body></html>"
-    )
-
-
-def _profile(shown: DocumentView) -> str:
-    order = shown_topics(shown.consensus.order, shown.consensus.choices)
-    percentile = shown.measure == "percentile"
-    values = shown.cells(shown.profile)[:, order]
-    limit = 50.0 if percentile else colour_limit(values)
-    names = "".join(f'<th class="topic" scope="col">{safe(shortened(shown.topics[topic], 40))}</th>' for topic in order)
-    known, solid = shown.reliability, solidity(shown.reliability, len(values) - 1)
-    vote = [None, *shown.consensus.choices.tolist()]
-    body = ""
-    for row, cells in enumerate(values):
-        rate = "" if known is None else f"<td>{right_for(known.rates[row])}</td>"
-        body += f'<tr{" class=head" if row == shown.head else ""}><th scope="row">{row_name(row)}</th>{rate}'
-        counts = row and shown.consensus.weights[row - 1] > 0
-        for topic, value in zip(order.tolist(), cells.tolist(), strict=True):
-            share = (value - (50 if percentile else 0)) / limit
-            body += _cell(value, share, percentile, bool(counts) and topic == vote[row], float(solid[row]))
-        body += "</tr>"
-    kind = "percentiles among the corpus" if percentile else "cosines"
-    against = f"topics by {REFERENCES[shown.reference].lower()}"
-    rates = "" if known is None else '<th scope="col">on the corpus</th>'
-    faded = "" if known is None else " Paler heads are less reliable."
-    return (
-        f'<h2>Topic profile, {kind}</h2><p class="quiet">Compared with {against}; framed: the head\'s vote.{faded}</p>'
-        f'<div class="scroll"><table><thead><tr><th></th>{rates}{names}</tr></thead><tbody>{body}</tbody></table></div>'
-    )
-
-
-def _cell(value: float, share: float, percentile: bool, vote: bool, solid: float) -> str:
-    text = f"{value:.0f}" if percentile else f"{value:+.2f}".replace("-", "−")
-    colour = cell_colour(share, "light")
-    frame = f";outline:2px solid {INK['light']};outline-offset:-2px" if vote else ""
-    return f'<td style="background:{colour};color:{ink_on(colour)};opacity:{0.5 + 0.5 * solid:.2f}{frame}">{text}</td>'
-
-
-def _activation(shown: DocumentView) -> str:
-    rows = "".join(
-        f'<tr><th scope="row">head {row}</th><td>{shown.profile.activation[row]:.2f}</td>'
-        f"<td>{shown.profile.activation_percentiles[row]:.0f}</td></tr>"
-        for row in range(1, len(shown.profile.activation))
-    )
-    head = '<tr><th></th><th scope="col">activation</th><th scope="col">percentile</th></tr>'
-    return f"<h2>Activation of each head</h2><table><thead>{head}</thead><tbody>{rows}</tbody></table>"
-
-
-def _neighbours(shown: DocumentView) -> str:
-    table, near, ballot = documents(shown.state), shown.nearest, shown.ballot
-    parts = ["<h2>Nearest documents of the corpus</h2>"]
-    if said := among(shown.state):
-        parts.append(f"<p>{safe(said.strip())}</p>")
-    for row in (0, shown.head):
-        parts.append(f"<h3>{row_name(row).capitalize()}</h3>")
-        pairs = zip(near.docs[row][:NEIGHBOURS].tolist(), near.similarity[row].tolist(), strict=False)
-        parts += [_document(table, doc, f"{cosine:+.2f}".replace("-", "−")) for doc, cosine in pairs]
-    parts.append("<h3>Votes of all heads</h3>")
-    for doc, given in zip(ballot.docs.tolist(), ballot.by_head, strict=True):
-        parts.append(_document(table, doc, voting_heads(given)))
-    return "".join(parts)
-
-
-def _document(table: RowLookup, doc: int, score: str) -> str:
-    row = table.row(doc)
-    topic = f' <span class="quiet">{safe(row["topic"])}</span>' if row["topic"] else ""
-    return (
-        f"<details><summary>{safe(score)} <b>{safe(shortened(row['title'], 110))}</b>{topic}</summary>"
-        f"<div>{safe(row['text'])}</div></details>"
-    )
-
-
 KINDS: dict[str, tuple[str, str, Callable[[DocumentView], bytes]]] = {
     "Parquet": ("parquet", "application/vnd.apache.parquet", as_parquet),
     "CSV": ("csv", "text/csv", as_csv),
@@ -247,14 +125,15 @@ KINDS: dict[str, tuple[str, str, Callable[[DocumentView], bytes]]] = {
 
 
 @shows_mistakes
-def keep_section(shown: DocumentView) -> None:
-    st.subheader("Export", anchor=False)
+def keep_section(shown: DocumentView, other: OtherDocument | None = None) -> None:
+    st.subheader("Export", anchor="export")
     name = file_name(shown.name)
     found = attended_already(shown.state, shown.text)
+    placed = all_placed(shown) if shown.state.projected else None
     with st.container(horizontal=True, gap="small"):
         st.download_button(
             "HTML report",
-            lambda: report_html(shown, found).encode("utf-8", "replace"),
+            lambda: report_html(shown, found, placed, other).encode("utf-8", "replace"),
             f"{name}.html",
             "text/html",
             icon=":material/description:",
@@ -269,8 +148,8 @@ def keep_section(shown: DocumentView) -> None:
                 label, partial(make, shown), f"{name}.{ending}", mime, key=f"keep {ending}", on_click="ignore"
             )
     st.caption(
-        "The report opens offline and has no links. Parquet and CSV hold every stage; JSON holds votes and neighbours "
-        "too. Nothing of the document is kept on the server."
+        "The report opens offline and shows the figures of this page. Parquet and CSV have every stage; JSON has votes "
+        "and neighbours, too. Nothing of the document is stored on the server."
     )
 
 

@@ -101,7 +101,7 @@ def along_figure(values: np.ndarray, topics: Sequence[str], measure: str, theme:
     """``values[chunk, topic]`` of one head: the document from left to right."""
     numbers = [str(number) for number in range(1, len(values) + 1)]
     figure = _cells(values, numbers, [f"chunk {number}" for number in numbers], topics, measure, theme)
-    figure.update_xaxes(title={"text": "chunks, from the document's beginning to its end"})
+    figure.update_xaxes(title={"text": "chunk, from the beginning of the document to its end"})
     return figure.update_layout(height=figure.layout.height + 20, margin={"t": _ABOVE + 20})
 
 
@@ -172,7 +172,7 @@ def _cells(
 def activation_figure(activation: np.ndarray, corpus: Ranks, head: int, theme: str) -> go.Figure:
     """``activation[head]`` as dots over what the corpus's ``[head, doc]`` have: its middle half, and nine tenths."""
     names = [f"head {number}" for number in range(1, len(activation) + 1)]
-    bands = {"nine tenths of the corpus": (0.05, 0.95, 3, 0.45), "the corpus's middle half": (0.25, 0.75, 10, 0.4)}
+    bands = {"middle 90 % of the corpus": (0.05, 0.95, 3, 0.45), "middle half of the corpus": (0.25, 0.75, 10, 0.4)}
     figure = _over_the_corpus(activation, corpus, names, bands, "this document", "activation", theme)
     chosen = np.arange(1, len(activation) + 1) == head
     line = {"color": INK[theme], "width": np.where(chosen, 2, 0)}
@@ -183,7 +183,7 @@ def activation_figure(activation: np.ndarray, corpus: Ranks, head: int, theme: s
 def pair_figure(cosines: np.ndarray, usual: Ranks, order: np.ndarray, theme: str) -> go.Figure:
     """Two documents' ``cosines[1 + head]`` over what pairs of the corpus have, rows in ``order`` of rows."""
     names = ["full" if row == 0 else f"head {row}" for row in order]
-    bands = {"the middle half of the corpus's pairs": (0.25, 0.75, 10, 0.4)}
+    bands = {"middle half of pairs of corpus documents": (0.25, 0.75, 10, 0.4)}
     ranks = Ranks(usual.values[order])
     return _over_the_corpus(cosines[order], ranks, names, bands, "these two", "cosine of the two documents", theme)
 

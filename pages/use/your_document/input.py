@@ -1,26 +1,23 @@
-"""The way in: paste, upload, or an example. What was read is shown and can be changed before it is embedded."""
+"""The way in: paste, upload, or an example. What was read can be changed; then all of it is embedded in one go.
+
+The form folds to one line when there is an answer. A new upload opens a text to change, and leaves the answer alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.errors import Mistake, listed
+from core.errors import listed
 from core.settings import setting
-from core.uploads import MAX_BYTES, MAX_CHARACTERS, READERS, Watch, pasted, read_upload, unwatched
+from core.uploads import MAX_CHARACTERS, READERS
 from pages.shared.notices import show_problem
 from pages.shared.server.uploads import let_go, refusal
 from pages.shared.text import plain
-
-MOST = 20
-"""Documents that a session keeps."""
-PASTED = "pasted"
-_KEY = "your documents"
+from pages.use.your_document.documents import PASTED, OwnDocument, OwnDocuments, own_documents
 
 EXAMPLE = """The night ferry left the harbour an hour late, because the wind had turned. On the upper deck a group of \
 nurses on their way home from a congress talked about a vaccine that no longer needs a refrigerator: the powder keeps \
@@ -32,126 +29,36 @@ that the port on the other side was on strike, and that the ship would wait outs
 had met again. The cook shrugged, put another pot of fish soup on the stove, and asked who would like garlic in it."""
 
 
-class UploadedFile(Protocol):
-    """What Streamlit hands over for an uploaded file, as far as it is used here."""
-
-    name: str
-
-    def getvalue(self) -> bytes: ...
-
-
-@dataclass(frozen=True)
-class OwnDocument:
-    """A document before it is embedded."""
-
-    name: str
-    text: str
-    notes: tuple[str, ...] = ()
-    asked: str | None = None
-    """The text as it was when somebody pressed Embed; None before."""
-
-
-@dataclass
-class OwnDocuments:
-    """All documents of a session by their keys, in the order in which they came."""
-
-    found: dict[str, OwnDocument] = field(default_factory=lambda: {PASTED: OwnDocument("Pasted text", "")})
-    problems: list[str] = field(default_factory=list)
-    """What went wrong last, a sentence each."""
-    chosen: str = PASTED
-    compared: str = ""
-    """Which was looked at last, and beside which: a widget's own state does not outlive the change of the page."""
-    uploads: int = 0
-    """How often files were taken: the uploader is a new, empty one each time, and keeps no bytes."""
-
-    def take(self, files: Sequence[UploadedFile], most: int = MAX_BYTES, watch: Watch = unwatched) -> str | None:
-        """Reads files of at most ``most`` bytes; the key of the first text, or None where none could be read.
-
-        ``watch`` is told how many files of others come first. If it raises, nothing is lost: the same files may be
-        given again.
-        """
-        self.problems, first = [], None
-        for number, file in enumerate(files):
-            try:
-                texts = read_upload(file.name, file.getvalue(), most, watch)
-            except Mistake as mistake:
-                self.problems.append(str(mistake))
-                continue
-            keys = [f"upload {self.uploads} {number} {place}" for place in range(len(texts))]
-            room = MOST - len(self.found.keys() - keys)
-            self.found |= {
-                key: OwnDocument(text.name, text.text, text.notes)
-                for key, text in zip(keys[:room], texts, strict=False)
-            }
-            first = first or next(iter(keys[:room]), None)
-            if room < len(texts):
-                self.problems.append(f"Only {MOST - 1} documents are kept at a time. Remove some, and add the rest.")
-                break
-        self.uploads += 1
-        return first
-
-    def ask(self, key: str, text: str) -> bool:
-        """Notes that a text is to be embedded, cleaned as an upload would be; False where there is nothing in it."""
-        self.problems = []
-        try:
-            clean = pasted(text)
-        except Mistake as mistake:
-            self.problems = [str(mistake)]
-            return False
-        draft = self.found[key]
-        notes = clean.notes if key == PASTED else tuple(dict.fromkeys((*draft.notes, *clean.notes)))
-        self.found[key] = replace(draft, text=clean.text, notes=notes, asked=clean.text)
-        return True
-
-    def remove(self, key: str) -> None:
-        self.problems = []
-        self.found.pop(key, None)
-        if PASTED not in self.found:
-            self.found = {PASTED: OwnDocument("Pasted text", ""), **self.found}
-
-    def names(self) -> dict[str, str]:
-        """What each document is called; those of the same name are numbered."""
-        names: dict[str, str] = {}
-        for key, draft in self.found.items():
-            name, count = draft.name, 2
-            while name in names.values():
-                name, count = f"{draft.name} ({count})", count + 1
-            names[key] = name
-        return names
-
-
-def own_documents() -> OwnDocuments:
-    """This session's documents."""
-    found: OwnDocuments = st.session_state.setdefault(_KEY, OwnDocuments())
-    return found
-
-
-CHOSEN = "your document"
-"""The key of the choice among several documents; its value is never in the address."""
+EDITED, FORM, MOVED = "edited document", "the form is open", "another answer is to be shown"
+"""Keys of the form's choice among several documents, and of the form; their values are never in the address."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """The document that is looked at, as it is to be embedded."""
+    """A document as it is embedded."""
 
     key: str
     name: str
     text: str
 
 
-def document_input() -> Chosen | None:
-    """Shows the way in; the document to look at, or None while there is none."""
+def document_input() -> list[Chosen]:
+    """Shows the way in; the documents that are embedded."""
     kept = own_documents()
-    with st.container(border=True):
+    if FORM not in st.session_state:
+        st.session_state[FORM] = not kept.answered
+    label = "Change the text or add documents" if kept.answered else "Paste or upload documents"
+    with st.expander(label, key=FORM, on_change="rerun", icon=":material/edit_document:"):
         _uploads(kept)
         key = _choice(kept)
-        draft = kept.found[key]
         _text(kept, key)
-        for problem in kept.problems:
-            show_problem(problem, "upload")
-        for note in draft.notes:
-            st.caption(f":material/info: {plain(note)}")
-    return None if draft.asked is None else Chosen(key, kept.names()[key], draft.asked)
+    # Outside the form: what went wrong is seen when it has folded, too.
+    for problem in kept.problems:
+        show_problem(problem, "upload")
+    for note in kept.found[key].notes:
+        st.caption(f":material/info: {plain(note)}")
+    names = kept.names()
+    return [Chosen(key, names[key], kept.found[key].asked or "") for key in kept.answered]
 
 
 def _uploads(kept: OwnDocuments) -> None:
@@ -162,8 +69,8 @@ def _uploads(kept: OwnDocuments) -> None:
         accept_multiple_files=True,
         max_upload_size=megabytes,
         key=f"files {kept.uploads}",
-        help=f"Files that end in {listed(READERS)}. They are read in memory, kept for this session only, and never "
-        "written to the server's disk.",
+        help=f"Files that end in {listed(READERS)}. They are read in memory for this session only and never written to "
+        "the server's disk.",
     )
     if files:
         with st.spinner(f"Reading {plain(', '.join(file.name for file in files))} …"):
@@ -172,7 +79,7 @@ def _uploads(kept: OwnDocuments) -> None:
         if (sentence := refusal()) is not None:
             kept.problems.append(sentence)
         if first is not None:
-            st.session_state[CHOSEN] = first
+            st.session_state[EDITED] = first
         st.rerun()
 
 
@@ -185,14 +92,14 @@ def _waiting(line: DeltaGenerator, before: int) -> None:
 
 
 def _choice(kept: OwnDocuments) -> str:
-    """Which of several documents is looked at; with a way to remove it."""
+    """Which of several documents is in the form; with a way to remove it."""
     names = kept.names()
     if len(names) == 1:
         return PASTED
-    if st.session_state.get(CHOSEN) not in names:  # another page was looked at, or the document was removed
-        st.session_state[CHOSEN] = kept.chosen if kept.chosen in names else next(iter(names))
+    if st.session_state.get(EDITED) not in names:  # another page was looked at, or the document was removed
+        st.session_state[EDITED] = kept.edited if kept.edited in names else next(iter(names))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        key = kept.chosen = str(st.selectbox("Look at", list(names), key=CHOSEN, format_func=names.__getitem__))
+        key = kept.edited = str(st.selectbox("Text to change", list(names), key=EDITED, format_func=names.__getitem__))
         if key != PASTED:
             st.button("Remove", icon=":material/delete:", key="remove document", on_click=kept.remove, args=(key,))
     return key
@@ -200,10 +107,11 @@ def _choice(kept: OwnDocuments) -> str:
 
 def _text(kept: OwnDocuments, key: str) -> None:
     """The text to be changed and embedded; Ctrl+Enter embeds as the button does."""
-    field = f"text of {key}"
+    field = _field(key)
     draft = kept.found[key]
     if field not in st.session_state:
         st.session_state[field] = draft.text
+    together = len({*kept.waiting, key})
     with st.form(f"form {key}", border=False):
         st.text_area(
             "Paste a text" if key == PASTED else "What was read; change it as you like",
@@ -213,25 +121,43 @@ def _text(kept: OwnDocuments, key: str) -> None:
             placeholder="Any text that the model has never seen: an article, a page of a report, an e-mail …",
         )
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            # No tooltip: the form folds under the pointer, and a tooltip would stay over the answer.
             st.form_submit_button(
-                "Embed",
+                f"Embed all {together}" if together > 1 else "Embed",
                 icon=":material/play_arrow:",
-                help=f"Ctrl+Enter does the same. At most {MAX_CHARACTERS:,} characters are taken.",
-                on_click=partial(_embed, kept, key, field),
+                on_click=partial(_embed, kept, key),
             )
             if key == PASTED and draft.asked is None:
-                st.form_submit_button(
-                    "Try an example", icon=":material/lightbulb:", on_click=partial(_example, kept, field)
-                )
-            st.caption("The document stays in this session: it is not stored, and no link carries it.")
+                st.form_submit_button("Try an example", icon=":material/lightbulb:", on_click=partial(_example, kept))
+            st.caption(
+                f"Ctrl+Enter embeds too. At most {MAX_CHARACTERS:,} characters per document. Documents stay in this "
+                "session: they are not stored, and no link contains them."
+            )
 
 
-def _embed(kept: OwnDocuments, key: str, field: str) -> None:
-    if kept.ask(key, str(st.session_state.get(field) or "")):
-        st.session_state[field] = kept.found[key].text  # as it was taken: cleaned, and cut where it was too long
+def _field(key: str) -> str:
+    return f"text of {key}"
 
 
-def _example(kept: OwnDocuments, field: str) -> None:
-    st.session_state[field] = EXAMPLE
+def _embed(kept: OwnDocuments, key: str) -> None:
+    """The text in the form, and all others that were not embedded yet."""
+    if not _ask(kept, key):
+        return
+    for other in kept.waiting:
+        _ask(kept, other)
+    kept.chosen = key
+    st.session_state[FORM], st.session_state[MOVED] = False, True
+
+
+def _ask(kept: OwnDocuments, key: str) -> bool:
+    text = str(st.session_state.get(_field(key), kept.found[key].text) or "")
+    if not kept.ask(key, text):
+        return False
+    st.session_state[_field(key)] = kept.found[key].text  # as it was taken: cleaned, and cut where it was too long
+    return True
+
+
+def _example(kept: OwnDocuments) -> None:
+    st.session_state[_field(PASTED)] = EXAMPLE
     kept.found[PASTED] = OwnDocument("Pasted text", EXAMPLE)
-    kept.ask(PASTED, EXAMPLE)
+    _embed(kept, PASTED)

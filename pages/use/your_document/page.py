@@ -9,26 +9,21 @@ from pages.shared.aspect_guess import aspects_section
 from pages.shared.controls import choose_head, choose_run, choose_stage
 from pages.shared.corpus import EXAMPLES, NAMES, references
 from pages.shared.data import RunState, tables
-from pages.shared.embedding import MOST_CHUNKS, EmbeddedText, WhyText, reading
+from pages.shared.embedding import MOST_CHUNKS, EmbeddedText, WhyText, begin_reading, reading
 from pages.shared.empty_states import ready
 from pages.shared.glossary import why
 from pages.shared.notices import shows_mistakes
-from pages.shared.text import plain
+from pages.shared.text import plain, shortened
 from pages.shared.url import linked
-from pages.shared.why_similar import choose_why, corpus_text, why_similar
+from pages.shared.without_head import SearchingText, without_head_section
+from pages.use.your_document.compare import compare_section, other_document, why_section
+from pages.use.your_document.documents import own_documents
 from pages.use.your_document.export import keep_section
-from pages.use.your_document.input import Chosen, document_input, own_documents
-from pages.use.your_document.sections import (
-    activation_section,
-    along_section,
-    compare_section,
-    consensus_section,
-    map_section,
-    neighbours_section,
-    profile_section,
-    words_section,
-)
+from pages.use.your_document.heads import activation_section, words_section
+from pages.use.your_document.input import MOVED, Chosen, document_input
+from pages.use.your_document.neighbours import map_section, neighbours_section
 from pages.use.your_document.state import MEASURES, NEIGHBOURS, REFERENCES, DocumentView
+from pages.use.your_document.topics import along_section, consensus_section, profile_section
 
 _LITTLE = 12  # tokens below which a profile is not reliable; no text of its own here, for Streamlit would show it
 
@@ -37,12 +32,12 @@ def length_notes(found: EmbeddedText) -> bool:
     """What of the text the model saw; whether a long one is to be read whole, in chunks."""
     if found.reach.truncated:
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-            st.markdown(f":material/content_cut: The model reads the **{plain(found.reach)}** in one piece.")
+            st.markdown(f":material/content_cut: The model reads the **{plain(found.reach)}** at once.")
             return st.toggle(
                 "Read all of it, in chunks",
                 key="chunks",
                 persist_state="session",
-                help=f"Each chunk gets a profile of its own, along the document. At most {MOST_CHUNKS} chunks.",
+                help=f"Each chunk gets its own profile. At most {MOST_CHUNKS} chunks.",
             )
     if found.reach.total < _LITTLE:
         st.info(f"Only {found.reach.total} tokens: too short for a reliable profile.", icon=":material/short_text:")
@@ -112,24 +107,13 @@ def measure_control(reference: str) -> str:
 
 
 @shows_mistakes
-def why_section(shown: DocumentView, chosen: Chosen) -> None:
-    """Why this document is near one of the corpus, or near the other one of this session that it is compared with."""
-    near = [*shown.nearest.docs[0][:NEIGHBOURS].tolist(), *shown.nearest.docs[shown.head][:NEIGHBOURS].tolist()]
-    doc = choose_why(shown.state, list(dict.fromkeys(near)), "Why is it similar to a document of the corpus?")
-    own, kept = WhyText(chosen.name, shown.text), own_documents()
-    if doc is not None:
-        why_similar(shown.state, own, corpus_text(shown.state, doc))
-    elif kept.compared in kept.found and kept.compared != chosen.key:
-        other = kept.found[kept.compared]
-        why_similar(shown.state, own, WhyText(kept.names()[kept.compared], other.asked or other.text))
-
-
-@shows_mistakes
 def through_every_head(state: RunState, chosen: Chosen) -> None:
+    """The answer first; what it depends on is chosen below it."""
     assert state.manifest is not None
     found = reading(state, chosen.text)
     if found is None:
         return
+    answer = st.container()
     if length_notes(found):
         # Until the chunks are there, and where there are too many of them, the beginning is shown.
         found = reading(state, chosen.text, found) or found
@@ -145,17 +129,42 @@ def through_every_head(state: RunState, chosen: Chosen) -> None:
                 reference = reference_control(state)
                 measure = measure_control(reference)
     shown = DocumentView(state, chosen.name, found, part, stage, head, measure, reference)
-    consensus_section(shown)
+    with answer:
+        consensus_section(shown)
     profile_section(shown)
     aspects_section(state, stage, head, shown.vectors(stage))
     along_section(shown)
     neighbours_section(shown)
+    without_head_section(state, SearchingText(WhyText(chosen.name, shown.text)), NEIGHBOURS)
     words_section(shown)
     map_section(shown)
     activation_section(shown)
     compare_section(shown, chosen)
     why_section(shown, chosen)
-    keep_section(shown)
+    keep_section(shown, other_document(shown, own_documents().compared))
+
+
+ANSWER = "whose answer is shown"
+
+
+def answers(state: RunState, documents: list[Chosen]) -> None:
+    """One document, or a tab for each of several."""
+    kept = own_documents()
+    if len(documents) == 1:
+        through_every_head(state, documents[0])
+        return
+    labels = {one.key: f"{number} · {plain(shortened(one.name, 60))}" for number, one in enumerate(documents, 1)}
+    if kept.chosen not in labels:
+        kept.chosen = documents[0].key
+    moved = st.session_state.pop(MOVED, False)
+    if moved or st.session_state.get(ANSWER) not in labels.values():
+        st.session_state[ANSWER] = labels[kept.chosen]
+    for one, tab in zip(documents, st.tabs(list(labels.values()), key=ANSWER, on_change="rerun"), strict=True):
+        if tab.open:
+            kept.chosen = one.key
+            begin_reading(state, [one.text, *(other.text for other in documents)])
+            with tab:
+                through_every_head(state, one)
 
 
 state = choose_run()
@@ -163,10 +172,8 @@ st.title("Your document")
 if ready(state):
     assert state.manifest is not None
     st.markdown(
-        f"A text goes through **{plain(state.manifest.model['name'])}**, the model of this run; out comes what each of "
-        f"its {state.manifest.shape.heads} heads makes of it, against the {state.manifest.corpus['documents']:,} "
-        "documents of the corpus."
+        f"See what each of the {state.manifest.shape.heads} heads of **{plain(state.manifest.model['name'])}** makes "
+        f"of your text, against the {state.manifest.corpus['documents']:,} documents of the corpus."
     )
-    chosen = document_input()
-    if chosen is not None:
-        through_every_head(state, chosen)
+    if documents := document_input():
+        answers(state, documents)

@@ -92,7 +92,6 @@ def _summary(options: argparse.Namespace, result: StepResult) -> str:
 
 
 COMMAND = StepCommand(
-    help="what happens without each head: switched off inside the model, one by one",
     own_options=_own_options,
     config=_config,
     run=run,

@@ -60,7 +60,6 @@ def _summary(options: argparse.Namespace, result: StepResult) -> str:
 
 
 COMMAND = StepCommand(
-    help="head vectors to similarities, probes, profiles and all tables",
     options=_options,
     own_options=add_topic_model,
     config=_config,

@@ -46,7 +46,6 @@ def _summary(options: argparse.Namespace, result: StepResult) -> str:
 
 
 COMMAND = StepCommand(
-    help="what each head carries: topic, genre, length and other columns, against random slices",
     own_options=_own_options,
     config=_config,
     run=run,

@@ -59,7 +59,6 @@ def _shown(counts: Mapping[str, int]) -> str:
 
 
 COMMAND = StepCommand(
-    help="what every head of every layer looks at, over a sample of documents",
     own_options=_own_options,
     config=_config,
     run=run,

@@ -11,6 +11,7 @@ from core.model.embedder import Embedder
 from core.runs.manifest import Manifest
 from core.runs.run import Run
 from core.runs.steps import STEPS
+from precompute.job.documents import require_texts
 from precompute.job.progress import Progress
 from precompute.job.step import Plan, StepResult, StepRun, run_step
 from precompute.job.work import Work
@@ -43,6 +44,7 @@ def run(config: AttentionConfig, progress: Progress | None = None, work: Work | 
 
 def _measure(step: StepRun, config: AttentionConfig) -> StepResult:
     meter, shape = step.meter, step.manifest.shape
+    require_texts(step.run)
     table = step.run.documents(["text", "topic"])
     docs = stratified(_strata(table["topic"].to_pylist()), config.documents, config.seed)
     meter.at(0, "loading the model")

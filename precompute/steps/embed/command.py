@@ -55,7 +55,7 @@ def _source_options(command: argparse.ArgumentParser) -> None:
     group.add_argument("--sample", type=int, metavar="N", help="N documents at random")
     group.add_argument("--seed", type=int, default=0, help="of --sample (default: 0)")
     group.add_argument("--min-chars", type=int, default=1, metavar="N", help="leave out shorter texts (default: 1)")
-    group.add_argument("--keep-duplicates", action="store_true", help="keep documents whose text came before")
+    group.add_argument("--keep-duplicates", action="store_true", help="keep documents whose text occurred before")
     group.add_argument("--skip-bad", action="store_true", help="leave out broken records, and count them")
     group.add_argument(
         "--duplicate-ids",
@@ -64,7 +64,7 @@ def _source_options(command: argparse.ArgumentParser) -> None:
         help=f"an id that several documents have: {REFUSE} the corpus (default), or {NUMBER} the copies (id, id#2)",
     )
     group.add_argument("--part-size", type=int, default=1_000, metavar="N", help="documents in a part (default: 1000)")
-    group.add_argument("--replace", action="store_true", help="make a run anew that is finished or holds other inputs")
+    group.add_argument("--replace", action="store_true", help="rebuild a run that is finished or has other inputs")
 
 
 def _model_options(command: argparse.ArgumentParser) -> None:
@@ -75,7 +75,7 @@ def _model_options(command: argparse.ArgumentParser) -> None:
         help=f"a preset ({listed(PRESETS)}), any hub name, or a folder (default: {DEFAULT_MODEL})",
     )
     group.add_argument("--layer", type=int, metavar="N", help="read stages 1 and 2 at layer N, from 1 (default: last)")
-    group.add_argument("--pooling", choices=POOLINGS, help="default: the model's own")
+    group.add_argument("--pooling", choices=POOLINGS, help="how tokens become one vector (default: the model's own)")
     group.add_argument("--prompt", help="put before every document (default: the model's own)")
     group.add_argument("--query-prompt", help="put before every query (default: the model's own)")
     group.add_argument(
@@ -84,8 +84,10 @@ def _model_options(command: argparse.ArgumentParser) -> None:
     group.add_argument("--device", default=setting("HEADSCOPE_DEVICE"), help=DEVICE_HELP)
     group.add_argument("--dtype", choices=PRECISIONS, help="default: bfloat16 on CUDA, float32 elsewhere")
     group.add_argument("--token-budget", type=int, metavar="N", help="tokens in a batch, padding included")
-    group.add_argument("--padding", choices=PADDING_SIDES, default="right", help="makes no difference to the result")
-    group.add_argument("--trust-remote-code", metavar="MODEL", help="run the code that this model brings with it")
+    group.add_argument(
+        "--padding", choices=PADDING_SIDES, default="right", help="side of the padding; the result is the same"
+    )
+    group.add_argument("--trust-remote-code", metavar="MODEL", help="run the code that comes with this model")
 
 
 def _storage_options(command: argparse.ArgumentParser) -> None:
@@ -96,14 +98,14 @@ def _storage_options(command: argparse.ArgumentParser) -> None:
         nargs="+",
         choices=list(STAGES),
         metavar="N",
-        help=f"keep these stages only, some of {listed(STAGES)} (default: all that the model has; 4 is added to a "
-        "finished run without embedding the rest anew)",
+        help=f"store only these stages of {listed(STAGES)} (default: all that the model has; 4 is added to a "
+        "finished run without embedding the others again)",
     )
     group.add_argument(
         "--store-dtype",
         choices=STORED_AS,
         default=STORED_AS[0],
-        help="what vectors are kept as: int8, with a scale a document and head, takes half of float16 (the default)",
+        help="how vectors are stored: int8, with a scale per document and head, takes half of float16 (the default)",
     )
     group.add_argument(
         "--store-vectors",
@@ -120,7 +122,7 @@ def _engine_options(command: argparse.ArgumentParser) -> None:
         "--workers",
         type=int,
         metavar="N",
-        help="processes (local) or replicas (ray), each with the model (default: one a GPU, else one; ray: one a node)",
+        help="processes (local) or replicas (ray), each with the model (default: one per GPU or node, else one)",
     )
     group.add_argument("--num-gpus", type=float, metavar="N", help="of a replica (ray; default: 1 where there are any)")
     group.add_argument(
@@ -243,7 +245,6 @@ def _summary(options: argparse.Namespace, result: EmbedResult) -> str:
 
 
 COMMAND = StepCommand(
-    help="documents to head vectors at every stage",
     options=_options,
     config=_config,
     run=run,

@@ -27,7 +27,6 @@ __all__ = ["EmbedConfig", "EmbedResult", "run"]
 def run(config: EmbedConfig, progress: Progress | None = None, work: Work | None = None) -> EmbedResult:
     """Embeds a corpus into a run; after an interruption, only what is missing."""
     check(config)
-    silence_transformers()
     progress = progress or Quiet()
     engine = engine_at(config.engine, config.cache)
     meter = Meter("embed", progress)
@@ -38,6 +37,7 @@ def run(config: EmbedConfig, progress: Progress | None = None, work: Work | None
     model, corpus = config.embedder.locate(), source.fingerprint()
     inputs = inputs_of(config, corpus, model.revision)
     if config.engine == "ranks" and not engine.shared and store_ranks.is_follower(run_):
+        silence_transformers()
         return follow(config, run_, model, inputs, progress)
     with working_on(run_, "embed", work, engine.shared) as work, engine.enter(run_, inputs):
         found = start_state(work, config, inputs, engine.shared)
@@ -47,6 +47,7 @@ def run(config: EmbedConfig, progress: Progress | None = None, work: Work | None
             remove_folder(found.target.staging)
             manifest = _with_query_prompt(found.target, found.done, config.embedder.query_prompt)
             return EmbedResult(manifest, True, bytes=found.target.bytes(), gone=gone_since(found.earlier, manifest))
+        silence_transformers()  # not before there is work for it: importing transformers takes seconds
         target = found.target
         spec = spec_of(config, target.kind if isinstance(target, NewVersion) else None, model.revision, inputs)
 
@@ -77,6 +78,7 @@ def _add(
     with working_on(run_, "embed", work) as work:
         if SHARE in (manifest := work.at.manifest()).stages:
             return EmbedResult(manifest, True, bytes=work.at.bytes())
+        silence_transformers()
         try:
             return add_shares(config, work, meter)
         finally:

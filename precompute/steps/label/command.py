@@ -47,7 +47,7 @@ def _options(command: argparse.ArgumentParser) -> None:
         type=int,
         default=Asking.excerpt_tokens,
         metavar="N",
-        help=f"of a document's beginning and end that are sent (default: {Asking.excerpt_tokens})",
+        help=f"tokens of a document's beginning and end to send (default: {Asking.excerpt_tokens})",
     )
     group.add_argument(
         "--concurrency", type=int, default=Asking.concurrency, metavar="N", help=f"default: {Asking.concurrency}"
@@ -56,7 +56,7 @@ def _options(command: argparse.ArgumentParser) -> None:
     group.add_argument("--tokens-per-minute", type=int, metavar="N", help="at most (default: no limit)")
     group.add_argument("--max-cost", type=float, metavar="DOLLARS", help="stop before more than that is spent")
     group.add_argument("--batch", action="store_true", help="OpenAI's Batch API: half the price, within a day")
-    group.add_argument("--yes", action="store_true", help="spend without a question")
+    group.add_argument("--yes", action="store_true", help="spend without asking")
 
 
 def _own_options(command: argparse.ArgumentParser) -> None:
@@ -65,7 +65,7 @@ def _own_options(command: argparse.ArgumentParser) -> None:
         default=TOPIC,
         metavar="NAME",
         help=f"what is labelled: {TOPIC} (the default), {LANGUAGE}, {listed(value_lists())}, whose values come with "
-        "the project, or any other with a list of its own (--topics FILE: a value a line, its definition after a tab)",
+        "the project, or any other with a list of its own (--topics FILE: one value per line, a definition after a tab)",
     )
     command.add_argument(
         "--column", metavar="NAME", help="of --aspect and --labels column: the corpus's column (default: the aspect's)"
@@ -126,7 +126,6 @@ def _summary(options: argparse.Namespace, result: LabelResult) -> str:
 
 
 COMMAND = StepCommand(
-    help="a topic for every document: the corpus's own, a language model's, the nearest one, a file's",
     options=_options,
     own_options=_own_options,
     config=_config,

@@ -59,7 +59,6 @@ def _summary(options: argparse.Namespace, result: StepResult) -> str:
 
 
 COMMAND = StepCommand(
-    help="every layer of a sample: where in depth the structure is",
     own_options=_own_options,
     config=_config,
     run=run,

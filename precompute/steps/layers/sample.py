@@ -14,6 +14,7 @@ from core.runs.manifest import Manifest
 from core.runs.parquet import row_groups
 from core.runs.run import Run
 from core.runs.schema import documents_schema
+from precompute.job.documents import require_texts
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ def choose_sample(
 
 def texts_of(target: Run, manifest: Manifest, docs: np.ndarray) -> list[str]:
     """The sampled documents' texts, read some at a time: a corpus of millions has gigabytes of them."""
+    require_texts(target)
     found: list[str] = []
     first, corpus = 0, manifest.corpus
     schema = documents_schema(corpus["extra"])

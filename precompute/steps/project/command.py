@@ -27,7 +27,7 @@ def _options(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"fit at most N points, by topic, and place the rest among them (default: {LIMIT})",
     )
-    group.add_argument("--by-head", action="store_true", help="also a map for each head by itself")
+    group.add_argument("--by-head", action="store_true", help="also one map per head")
     group.add_argument(
         "--threads",
         type=int,
@@ -63,7 +63,6 @@ def _summary(options: argparse.Namespace, result: StepResult) -> str:
 
 
 COMMAND = StepCommand(
-    help="head vectors to maps",
     options=_options,
     config=_config,
     run=run,

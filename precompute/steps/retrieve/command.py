@@ -31,7 +31,7 @@ def _options(command: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="JSON lines with 'query', 'relevant' (document ids) and, if known, 'aspects' (default: the demo's own for "
-        "the demo; other runs are judged by their topics)",
+        "the demo; other runs are measured by their topics)",
     )
     group.add_argument(
         "--ways",
@@ -46,7 +46,7 @@ def _options(command: argparse.ArgumentParser) -> None:
         type=int,
         default=QUERIES,
         metavar="N",
-        help=f"documents that are taken as queries to judge by topics (default: {QUERIES})",
+        help=f"documents used as queries where topics are the measure (default: {QUERIES})",
     )
 
 
@@ -82,7 +82,6 @@ def _skipped(options: argparse.Namespace, result: StepResult) -> str:
 
 
 COMMAND = StepCommand(
-    help="which heads find what people look for: ways to rank, pruning and weights, measured",
     options=_options,
     own_options=add_topic_model,
     config=_config,

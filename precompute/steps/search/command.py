@@ -24,7 +24,6 @@ def _summary(options: argparse.Namespace, result: StepResult) -> str:
 
 
 COMMAND = StepCommand(
-    help="a full-text index of titles and texts, for the app's search",
     options=add_again,
     config=_config,
     run=run,

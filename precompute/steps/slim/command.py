@@ -42,7 +42,6 @@ def _skipped(options: argparse.Namespace, result: StepResult) -> str:
 
 
 COMMAND = StepCommand(
-    help="keep the vectors of a sample only, once there are figures and maps",
     options=_options,
     own_options=add_seed,
     config=_config,

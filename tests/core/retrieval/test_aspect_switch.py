@@ -96,15 +96,19 @@ def test_rows_have_every_aspect_and_way_with_what_is_gained() -> None:
 
 def test_sentences_claim_only_what_the_intervals_show() -> None:
     first, second, rivals = switch_sentences(switched({"genre": FOLLOW, "topic": IGNORE}))
-    assert first.startswith("Follow genre: the share of documents of the same genre among the first 10 rises from 0.")
-    assert second.startswith("Ignore topic: the share of documents of the same topic among the first 10 falls from 0.")
-    assert rivals.startswith("Heads beat random slices with weights learned in the same way for genre and topic. LEACE")
+    assert first.startswith("Follow genre: the share of documents with the same genre among the first 10 rises from 0.")
+    assert second.startswith(
+        "Ignore topic: the share of documents with the same topic among the first 10 falls from 0."
+    )
+    assert rivals.startswith(
+        "Heads beat random slices whose weights were learned in the same way for genre and topic. LEACE"
+    )
     chance = np.random.default_rng(0)
     labels = {"genre": chance.integers(3, size=120)}
     noise = chance.standard_normal((120, HEADS, DIM))
     said = switch_sentences(judge_switch(noise, noise.reshape(120, -1), labels, {"genre": FOLLOW}))
     assert "does not change measurably" in said[0]
-    assert said[1].startswith("For genre, heads are not shown to beat random slices with weights learned")
+    assert said[1].startswith("For genre, heads are not shown to beat random slices whose weights")
 
 
 def test_shuffled_labels_gain_nothing() -> None:

@@ -54,7 +54,7 @@ def test_a_task_with_room_on_both_sides_needs_no_caution() -> None:
         (
             (0.995, 0.99, 1.0),
             0.1,
-            "the full embedding ranks as well as the metric can show, so nothing can be gained.",
+            "the full embedding is at the top of the scale, so no gain can be shown.",
         ),
     ],
 )
@@ -93,7 +93,7 @@ def test_voting_is_not_judged_where_nothing_follows() -> None:
     given = retrieval_cautions(ranked((1.0, 1.0, 1.0), 1.0))
     (found,) = voting_findings(tables, given)
     assert found.sentence == (
-        "Voting of the heads, task same topic: worse at stage 2 than plain cosine of the full embedding."
+        "Ranking by votes of the heads, task “same topic”: worse at stage 2 than the cosine of the full embedding."
     )
     assert "stage 1" not in found.evidence
     assert voting_findings({"way_differences": [voted()]}, given) == []

@@ -141,7 +141,7 @@ def test_a_head_that_is_off_says_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("weights", "sentence"),
-    [([0.0, 0], "Every head is switched off"), ([1.0, -1], "from 0 upwards"), ([1.0, np.nan], "from 0 upwards")],
+    [([0.0, 0], "Every head is switched off"), ([1.0, -1], "at least 0"), ([1.0, np.nan], "at least 0")],
 )
 def test_weights_that_are_none(weights: list[float], sentence: str) -> None:
     with pytest.raises(Mistake, match=sentence):

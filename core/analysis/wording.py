@@ -1,0 +1,21 @@
+"""How numbers are written in sentences."""
+
+from __future__ import annotations
+
+_THIN = "\u00a0"
+"""No line break between a number and its unit."""
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """``59 %``."""
+    return f"{100 * float(share):.{digits}f}{_THIN}%".replace("-", "−")
+
+
+def interval(low: float, high: float, digits: int = 0) -> str:
+    """``95 % CI 54–65 %``, of shares."""
+    return f"95{_THIN}% CI {100 * float(low):.{digits}f}–{100 * float(high):.{digits}f}{_THIN}%".replace("-", "−")
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """``1 topic``, ``2 topics``; ``many`` where it is not ``one`` with an s."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"

@@ -1,0 +1,100 @@
+"""The app on this machine's cache, in a browser: for the scripts that take pictures of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.support.browser import FLAGS, WATCH, settle
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+ROOT = Path(__file__).resolve().parent.parent
+PICTURES = ROOT / "docs" / "pictures"
+DOCUMENT = (
+    "The night ferry left the harbour an hour late. We had bought bread, cheese and a bag of oranges at the market, "
+    "and ate on deck while the lights of the coast grew small. A retired teacher told us which islands still have no "
+    "road, how to find a room in August, and why the fishermen vote against the new bridge every time. In the morning "
+    "the sea was flat, the engine stopped, and the captain pointed at a family of dolphins."
+)
+"""A text that the demo corpus does not have, for the page Your document."""
+
+
+@contextmanager
+def opened(width: int, height: int, scheme: str = "light") -> Iterator[Callable[[str], Page]]:
+    """A function that opens an address of the app (``/head_map?stage=1``) and returns its page, settled."""
+    from playwright.sync_api import sync_playwright
+
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    with _served() as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        context = browser.new_context(
+            viewport={"width": width, "height": height},
+            color_scheme="dark" if scheme == "dark" else "light",
+            reduced_motion="reduce",
+        )
+        context.set_default_timeout(300_000)
+        context.add_init_script(WATCH)
+
+        def go(view: str) -> Page:
+            page = context.new_page()
+            page.goto(address + view)
+            rest(page)
+            return page
+
+        go("/").close()  # the first page of a fresh server is slow, and loads what the others share
+        yield go
+        browser.close()
+
+
+def rest(page: Page) -> None:
+    """All that was asked for is drawn, and has faded in."""
+    settle(page)
+    page.wait_for_timeout(2_500)
+
+
+def embed_a_text(page: Page) -> None:
+    """On the page Your document."""
+    box = page.get_by_role("textbox").first
+    box.fill(DOCUMENT)
+    box.press("Control+Enter")
+    page.locator(".hs-words").wait_for()
+    rest(page)
+
+
+@contextmanager
+def _served() -> Iterator[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(os.environ.get("PICTURE_PORT", 0)) or probe.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless=true", f"--server.port={port}"]
+    app = subprocess.Popen(
+        [*command, "--server.address=127.0.0.1"], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        address = f"http://127.0.0.1:{port}"
+        _wait_for(f"{address}/_stcore/health")
+        yield address
+    finally:
+        app.terminate()
+        app.wait(20)
+
+
+def _wait_for(url: str) -> None:
+    for _ in range(600):
+        try:
+            urllib.request.urlopen(url, timeout=2).read()
+            return
+        except OSError:
+            time.sleep(0.2)
+    raise SystemExit("The app did not start.")

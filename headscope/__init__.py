@@ -1,0 +1,24 @@
+"""Headscope from Python: open a run and read its vectors, tables, findings and figures.
+
+>>> import headscope
+>>> run = headscope.open_run("example")
+>>> run
+<run 'example': 36 documents, 4 heads, stages 1, 2, 3, 4>
+
+Runs are opened read-only. Each part is read when you ask for it, and torch is imported only to embed.
+"""
+
+from pathlib import Path
+
+import core
+
+if Path(str(core.__file__)).resolve().parents[1] != Path(__file__).resolve().parents[1]:
+    raise ImportError(
+        f"Headscope needs its own package 'core', and Python finds another one first ({core.__file__}). Start Python "
+        "in a folder that has no 'core' of its own."
+    )
+
+from core.errors import Mistake
+from headscope.opened import EmbeddedTexts, Explained, OpenedRun, open_run
+
+__all__ = ["EmbeddedTexts", "Explained", "Mistake", "OpenedRun", "open_run"]
