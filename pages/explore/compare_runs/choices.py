@@ -16,7 +16,7 @@ def choose_pair(state: RunState) -> Pair | None:
     if not others:
         st.info("There is no other run with figures to compare with.", icon=":material/compare:")
         st.caption("Another model, or the same one at another layer, makes one. In a terminal:")
-        st.code("python -m precompute all another-run --layer 4", language="bash")
+        st.code("python -m precompute all another-run --layer 4", language=None, wrap_lines=True)
         return None
     assert state.manifest is not None
     corpus = state.manifest.corpus["fingerprint"]

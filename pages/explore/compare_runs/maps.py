@@ -43,7 +43,7 @@ def maps_section(pair: Pair, stage: int, found: HeadMatches | None) -> None:
     lacking = [one for one in pair.both if not one.projected]
     for one in lacking:
         st.info(f"The run {plain(one.run.name)} has no maps yet.", icon=":material/scatter_plot:")
-        st.code(command("project", one.run.name), language="bash")
+        st.code(command("project", one.run.name), language=None, wrap_lines=True)
     if lacking:
         return
     maps = pair_maps(pair, stage)
