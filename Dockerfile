@@ -81,6 +81,7 @@ COPY --from=demo --chown=10001:10001 /cache /cache
 COPY deploy/check_pages.py deploy/
 COPY precompute precompute
 COPY core core
+COPY headscope headscope
 COPY app.py ./
 COPY pages pages
 RUN python -m compileall -q .

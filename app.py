@@ -11,7 +11,7 @@ from pages.shared.components.tour import tour
 from pages.shared.server.front_door import ICON, front_door
 from pages.shared.server.guard import MIDDLEWARE
 from pages.shared.server.lifespan import ROUTES, lifespan
-from pages.shared.server.visit import visit
+from pages.shared.server.visit import shown_run, visit
 from pages.shared.theme import FOCUS_RING
 from pages.shared.url import note_page
 
@@ -67,7 +67,8 @@ def show() -> None:
     note_page(page.url_path)
     visit(page)
     st.sidebar.caption(f"Headscope {VERSION}")  # below what the page puts there
-    tour(page.url_path or DEFAULT)
+    if shown_run() is not None:  # there is something to show
+        tour(page.url_path or DEFAULT)
 
 
 if __name__ == "__main__":

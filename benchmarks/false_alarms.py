@@ -1,7 +1,8 @@
 """How often the rules about heads fire where nothing is to be found: ``python -m benchmarks.false_alarms``.
 
 A run is analysed again with its labels shuffled, and once with the vectors of its untrained twin; counted are heads
-that get a role and heads that lie beyond random slices. The run itself stays as it is.
+that get a role and heads that lie beyond random slices, then peaks over depth and pruned sets (``--only claims``). The
+run itself stays as it is.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pyarrow.parquet as pq
 
 from core.model.embedder import Embedder
 from core.model.stages import HEADS, RANDOM
+from core.runs.labels import labels_of
 from core.runs.manifest import Manifest
 from core.runs.parts import write_part
 from core.runs.results import read_analysis
@@ -26,6 +28,7 @@ from core.settings import setting
 from precompute.job.topic_vectors import TopicModel
 from precompute.steps.analyse.step import AnalyseConfig, run
 from precompute.steps.analyse.untrained import fits
+from tests.support.false_claims import count_depth, count_pruned, count_random_slices
 
 
 class RandomWeights(TopicModel):
@@ -39,16 +42,51 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", nargs="?", default="demo")
     parser.add_argument("--shuffles", type=int, default=10)
+    parser.add_argument("--only", choices=("roles", "claims"))
     given = parser.parse_args()
     source = open_run(setting("HEADSCOPE_CACHE"), given.run)
+    if given.only != "claims":
+        _roles(source, given.shuffles)
+    if given.only != "roles":
+        _claims(source, given.shuffles)
+
+
+def _claims(source: Run, shuffles: int) -> None:
+    manifest = source.manifest()
+    names = source.documents(["topic"])["topic"].to_pylist()
+    labels = labels_of(names, sorted(set(names) - {None}))
+    ours = {stage: np.concatenate(list(source.vectors(stage))).astype(np.float32) for stage in manifest.study_stages}
+    model = RandomWeights().load(manifest)
+    embedded = model.embed(source.documents(["text"])["text"].to_pylist())
+    theirs = {stage: embedded.stage(stage) for stage in manifest.study_stages}
+    shape, orders = manifest.shape, range(shuffles)
+    for name, lines in (
+        ("the run itself", lambda: count_pruned(ours, labels, shape, [None])),
+        (f"{shuffles} shuffles", lambda: count_pruned(ours, labels, shape, orders)),
+        (f"{shuffles} random slicings", lambda: count_random_slices(ours, labels, shape, shuffles)),
+        ("untrained twin", lambda: count_pruned(theirs, labels, shape, [None])),
+    ):
+        for line in lines():
+            print(f"{name:<20}{line}", flush=True)
+    for name, load, seeds in (
+        ("the run itself", lambda: TopicModel().load(manifest), [None]),
+        (f"{shuffles} shuffles", lambda: TopicModel().load(manifest), list(orders)),
+        ("untrained twin", lambda: model, [None]),
+    ):
+        with tempfile.TemporaryDirectory() as folder:
+            for line in count_depth(source, Path(folder), load, seeds):
+                print(f"{name:<20}{line}", flush=True)
+
+
+def _roles(source: Run, shuffles: int) -> None:
     print(_line("the run itself", read_analysis(source, "profiles"), read_analysis(source, "null"), HEADS))
     print(_line("random slices", read_analysis(source, "profiles"), None, RANDOM))
     tables = []
-    for seed in range(given.shuffles):
+    for seed in range(shuffles):
         with tempfile.TemporaryDirectory() as folder:
             tables.append(_analysed(_shuffled(source, Path(folder), seed)))
     profiles, null = (pa.concat_tables(kind) for kind in zip(*tables, strict=True))
-    print(_line(f"{given.shuffles} shuffles", profiles, null, HEADS))
+    print(_line(f"{shuffles} shuffles", profiles, null, HEADS))
     with tempfile.TemporaryDirectory() as folder:
         profiles, null = _analysed(_untrained(source, Path(folder)), RandomWeights())
         print(_line("untrained twin", profiles, null, HEADS))

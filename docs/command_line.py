@@ -72,7 +72,7 @@ def _option(action: argparse.Action) -> str:
         return name
     choices = "{" + ",".join(map(str, action.choices)) + "}" if action.choices else ""
     value = action.metavar or choices or action.dest.upper()
-    return f"{name} {value} …" if action.nargs == "+" else f"{name} {value}"
+    return f"{name} {value}".lstrip() + (" …" if action.nargs == "+" else "")
 
 
 def _meaning(action: argparse.Action) -> str:

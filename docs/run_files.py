@@ -117,6 +117,7 @@ TABLES = {
     "head_weights": "The weight of each head, by kind of weighting.",
     "layers": "Every measure at every layer. Head 0 is the full embedding, or all heads together.",
     "layer_curves": "The curves that the page Layers draws over depth.",
+    "layer_aspects": "How well each aspect is read from each head of each layer, against random slices.",
     "layer_profiles": "Level, alignment, sparsity and role of each head at each layer.",
     "layer_null": "Where each head of a layer lies among random slices.",
     "layer_null_summary": "All heads of a layer together against random slices.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -32,6 +33,8 @@ def _publish(options: argparse.Namespace) -> int:
     def write_html(run: Run, path: Path, texts: str) -> int:
         from pages.shared.one_file.write import write_page
 
+        # What is read for the file is read as for a page, and Streamlit remarks that nobody is looking at it.
+        logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").setLevel(logging.ERROR)
         return write_page(run, path, texts)
 
     return cli.published(options, write_html)

@@ -3,9 +3,13 @@
 import importlib.util
 import sys
 
+PROG = "python -m precompute"
+
 if importlib.util.find_spec("headscope"):
     from headscope.commands import main
-else:  # an image of the job alone
-    from precompute.cli import main
 
-sys.exit(main(prog="python -m precompute"))
+    sys.exit(main(prog=PROG))
+else:  # an image of the job alone
+    from precompute import cli
+
+    sys.exit(cli.main(prog=PROG))

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from precompute.publish.command import HtmlWriter
 
 DONE, FAILED, MISTAKE = 0, 1, 2
+VECTOR_KINDS = ("faiss", "parquet", "jsonl")
+"""Rows of precompute.vector_export.KINDS, which is imported late."""
 
 
 @dataclass(frozen=True)
@@ -214,16 +216,34 @@ def _export_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--heads",
         type=Path,
-        required=True,
         metavar="FILE",
         help='JSON: {"model": …, "off": [[layer, head], …], "how": "zero" or "mean"}, or a file of the Retrieval lab',
     )
-    command.add_argument("--to", type=Path, required=True, metavar="FOLDER", help="a new folder")
+    command.add_argument(
+        "--to", type=Path, required=True, metavar="PATH", help="a new folder for the model, a new file for vectors"
+    )
+    command.add_argument(
+        "--vectors",
+        choices=VECTOR_KINDS,
+        help="instead of a model the corpus's vectors: an index for FAISS, or a named vector per head "
+        "(default: all heads; with --heads, a file of the Retrieval lab)",
+    )
+    command.add_argument("--stage", type=int, default=1, metavar="N", help="of --vectors without --heads (default: 1)")
     command.add_argument("--accept-licence", action="store_true", help="the model's licence allows what you will do")
     add_topic_model(command)
 
 
 def _export(options: argparse.Namespace) -> int:
+    if options.vectors:
+        from precompute.vector_export import VectorExportConfig, export_vectors
+
+        wanted = VectorExportConfig(
+            options.cache, options.run, options.vectors, options.to, options.heads, options.stage
+        )
+        print(printable(export_vectors(wanted)))
+        return DONE
+    if options.heads is None:
+        raise Mistake("Say which heads are off: --heads FILE. For the corpus's vectors, give --vectors.")
     from precompute.export import ExportConfig, export
 
     config = ExportConfig(
@@ -358,7 +378,9 @@ COMMANDS: dict[str, CommandRow] = {
     },
     "report": CommandRow("the study's tables beside this run's, and what the figures say", _report, _report_options),
     "export": CommandRow(
-        "the model without some heads, as a folder for sentence-transformers", _export, _export_options
+        "the model without some heads, for sentence-transformers; or vectors of heads, for a vector store",
+        _export,
+        _export_options,
     ),
     "bench": CommandRow(
         "the model, a pruned one and equally small rivals on retrieval tasks in BEIR's layout", _bench, _bench_options

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,11 +25,33 @@ MEASURES = {
     ANGLE: "angle that documents move",
 }
 QUALITY = tuple(name for name in MEASURES if name != ANGLE)
+ASPECT = "aspect:"
+"""Before an aspect's name: the measure is how many of the nearest documents have the same value of it."""
 PLACES = 10
 MOVED, NEIGHBOURS = 10, 5
 """Documents that are listed for each head, and neighbours of each."""
 LEAST_RANDOM = 3
 """Random removals per layer: with fewer there is no spread to compare with."""
+
+
+def measure_name(measure: str) -> str:
+    """In words; an aspect's name is the corpus's own."""
+    if measure.startswith(ASPECT):
+        return f"same {measure.removeprefix(ASPECT)} among the {PLACES} nearest"
+    return MEASURES[measure]
+
+
+def measure_title(measure: str) -> str:
+    """The same with a capital letter."""
+    words = measure_name(measure)
+    return words[0].upper() + words[1:]
+
+
+def measures_in_order(measures: Iterable[str]) -> list[str]:
+    """Those of MEASURES, with aspects as they come before the angle."""
+    known, order = dict.fromkeys(measures), list(MEASURES)
+    aspects = [name for name in known if name.startswith(ASPECT)]
+    return [name for one in order for name in ([*aspects, one] if one == ANGLE else [one]) if name in known]
 
 
 @dataclass(frozen=True)
@@ -43,6 +65,8 @@ class AblationTask:
     """By query: documents, at least one."""
     centre: bool = False
     """Whether documents and names are compared less the documents' mean."""
+    aspects: tuple[tuple[str, np.ndarray], ...] = ()
+    """Names, and per document the value's code, -1 for none."""
 
     @property
     def docs(self) -> int:
@@ -59,7 +83,8 @@ class AblationTask:
             QUERIES: bool(self.relevant),
             ANGLE: True,
         }
-        return [name for name in MEASURES if able[name]]
+        aspects = [ASPECT + name for name, codes in self.aspects if _shared(codes).any()]
+        return measures_in_order([*(name for name in MEASURES if able[name]), *aspects])
 
     def topic_similarity(self, rows: np.ndarray) -> np.ndarray:
         """Cosines of the documents and the topics' names, ``[doc, topic]``."""
@@ -89,6 +114,8 @@ class AblationTask:
                 found[name] = self.measure_same_topic(rows[: self.docs])
             elif name == QUERIES:
                 found[name] = self._queries(rows)
+            elif name.startswith(ASPECT):
+                found[name] = same_value(rows[: self.docs], dict(self.aspects)[name.removeprefix(ASPECT)])
             else:
                 found[name] = angles(rows[: self.docs], plain[: self.docs])
         return found
@@ -121,6 +148,29 @@ class AblationTask:
         for query, docs in enumerate(self.relevant):
             relevant[query, list(docs)] = True
         return ndcg(asked @ unit(rows[: self.docs]).T, relevant)
+
+
+def _shared(codes: np.ndarray) -> np.ndarray:
+    """``[doc]``: whether another document has the same value."""
+    counts = np.bincount(codes[codes >= 0], minlength=1)
+    return np.asarray((codes >= 0) & (counts[np.maximum(codes, 0)] > 1))
+
+
+def same_value(docs: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """``[doc]``: the share of the PLACES nearest of ``docs[doc, hidden]`` with the same one of ``codes[doc]``.
+
+    Only documents that have a value are looked at; NaN for the others, and for a value that no other document has.
+    """
+    known = np.flatnonzero(codes >= 0)
+    own, directions = codes[known], unit(docs[known])
+    cosines = directions @ directions.T
+    np.fill_diagonal(cosines, -np.inf)
+    count = min(PLACES, len(known) - 1)
+    nearest = np.argsort(-cosines, axis=1, kind="stable")[:, :count]
+    values = np.full(len(codes), np.nan)
+    values[known] = (own[nearest] == own[:, None]).mean(axis=1) if count else np.nan
+    values[~_shared(codes)] = np.nan
+    return values
 
 
 def ndcg(scores: np.ndarray, relevant: np.ndarray) -> np.ndarray:

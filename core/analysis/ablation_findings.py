@@ -7,7 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from core.analysis.ablation_effects import ANGLE, HEAD, KINDS, MEASURES, QUALITY, false_alarms, least_spread
+from core.analysis.ablation_effects import (
+    ANGLE,
+    ASPECT,
+    HEAD,
+    KINDS,
+    false_alarms,
+    least_spread,
+    measure_name,
+    measures_in_order,
+)
 from core.analysis.findings import Finding
 from core.analysis.null import ABOVE, BELOW, WITHIN
 from core.runs.tables import Row
@@ -19,21 +28,21 @@ _LISTED = 5
 def ablation_findings(rows: Sequence[Row], noise: Sequence[Row]) -> list[Finding]:
     """For each measure of quality the heads that cost most, and those whose removal helps."""
     found = []
-    for measure in QUALITY:
+    for measure in quality_measures(rows):
         here = _heads(rows, measure)
         lost = sorted((row for row in here if row["verdict"] == BELOW), key=lambda row: float(row["change"]))
         gained = sorted((row for row in here if row["verdict"] == ABOVE), key=lambda row: -float(row["change"]))
         said = []
         if lost:
             cost = points(-lost[0]["change"])
-            said.append(f"Switching off {head_name(lost[0])} costs {cost} of {MEASURES[measure]}.")
+            said.append(f"Switching off {head_name(lost[0])} costs {cost} of {measure_name(measure)}.")
             if others := lost[1:]:
                 said.append(f"{_counted(others)} cost{'s' if len(others) == 1 else ''} less, but beyond the noise.")
         if gained:
             said.append(
                 f"Switching off {head_name(gained[0])} improves it by {points(gained[0]['change'])}."
                 if lost
-                else f"Switching off {head_name(gained[0])} improves {MEASURES[measure]} by "
+                else f"Switching off {head_name(gained[0])} improves {measure_name(measure)} by "
                 f"{points(gained[0]['change'])}."
             )
             if others := gained[1:]:
@@ -41,6 +50,11 @@ def ablation_findings(rows: Sequence[Row], noise: Sequence[Row]) -> list[Finding
         if said:
             found.append(Finding("ablation", " ".join(said), _evidence((lost or gained)[0], here, noise)))
     return found
+
+
+def quality_measures(rows: Sequence[Row]) -> list[str]:
+    """Of these rows, in order: all but the angle."""
+    return [name for name in measures_in_order(row["measure"] for row in rows) if name != ANGLE]
 
 
 def head_name(row: Row) -> str:
@@ -65,20 +79,20 @@ def amount(measure: str, value: float | None, signed: bool = False) -> str:
     elif signed:
         text = f"{100 * value:+.1f}"
     else:
-        text = f"{value:.1%}" if measure in ("names", "examples") else f"{value:.3f}"
+        text = f"{value:.1%}" if measure in ("names", "examples") or measure.startswith(ASPECT) else f"{value:.3f}"
     return text.replace("-", "−")
 
 
 def ablation_lines(rows: Sequence[Row], most: int = 5) -> list[str]:
     """For a report: by measure the plain value, the noise, and the heads with the largest changes."""
     lines = []
-    for measure in MEASURES:
+    for measure in measures_in_order(row["measure"] for row in rows):
         here = _heads(rows, measure)
         if not here:
             continue
         beyond = sum(row["verdict"] != WITHIN for row in here)
         plain = "" if measure == ANGLE else f" {amount(measure, here[0]['plain'])}"
-        lines.append(f"{MEASURES[measure]}{plain}: {beyond} of {len(here)} heads beyond the noise")
+        lines.append(f"{measure_name(measure)}{plain}: {beyond} of {len(here)} heads beyond the noise")
         for row in sorted(here, key=lambda row: -abs(float(row["change"]) - float(row["noise"])))[:most]:
             lines.append(f"  {head_name(row):<20}{described(row)}")
     return lines
@@ -102,7 +116,7 @@ def described(row: Row) -> str:
 def ablation_json(rows: Sequence[Row], noise: Sequence[Row]) -> dict[str, Any]:
     """For machines: by kind all rows, and how often the rule fires on random removals."""
     alarms = {}
-    for measure in MEASURES:
+    for measure in measures_in_order(row["measure"] for row in rows):
         if here := _heads(rows, measure):
             flagged, total = alarms_of(noise, measure, here[0]["documents"])
             alarms[measure] = {"flagged": flagged, "random_removals": total}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,10 +14,11 @@ CANDIDATES = 5
 RANDOM_ORDERS = 4
 MOST_SIZES = 25
 """Of a curve."""
-GREEDY, BY_ANGLE, BY_CHANCE = "greedy", "angle", "random"
+GREEDY, BY_ANGLE, BY_SHARE, BY_CHANCE = "greedy", "angle", "share", "random"
 ORDERS = {
     GREEDY: "one by one, the cheapest of five candidates on the other half of the documents",
     BY_ANGLE: "those that move documents least first",
+    BY_SHARE: "those with the smallest share of the embedding first",
     BY_CHANCE: "in random order",
 }
 Quality = Callable[[Sequence[Sequence[int]]], np.ndarray]
@@ -51,19 +52,25 @@ def sizes_of(most: int) -> tuple[int, ...]:
 
 
 def prune_by_ablation(
-    angle: np.ndarray,
+    scores: Mapping[str, np.ndarray],
     most: int,
     choosing: Quality,
     telling: Quality,
     progress: Callable[[float, str], None] = lambda share, message: None,
     seed: int = 0,
 ) -> AblationPruning:
-    """``angle[head]`` is how far documents move without each head: it names the candidates, and needs no labels."""
+    """``scores`` need no labels: heads go from the smallest on.
+
+    ``scores[BY_ANGLE][head]`` is how far documents move without each head, and names the greedy order's candidates;
+    ``scores[BY_SHARE][head]``, where it is known, is the head's share of the embedding.
+    """
+    angle = scores[BY_ANGLE]
     order, on_first = _greedy(angle, most, choosing, lambda share: progress(0.7 * share, "heads go one by one"))
     sizes = sizes_of(most)
     chance = np.random.default_rng(seed)
     drawn = [chance.permutation(len(angle))[:most].tolist() for _ in range(RANDOM_ORDERS)]
-    orders = [order, np.argsort(angle, kind="stable")[:most].tolist(), *drawn]
+    by_score = {name: np.argsort(scores[name], kind="stable")[:most].tolist() for name in ORDERS if name in scores}
+    orders = [order, *by_score.values(), *drawn]
     found = []
     for number, each in enumerate(orders):
         progress(0.7 + 0.3 * number / len(orders), "curves on the held-out half")
@@ -72,9 +79,8 @@ def prune_by_ablation(
         tuple(order),
         _enough(on_first),
         {
-            GREEDY: _curve(sizes, found[0], seed),
-            BY_ANGLE: _curve(sizes, found[1], seed),
-            BY_CHANCE: _band(sizes, found[2:]),
+            **{name: _curve(sizes, one, seed) for name, one in zip([GREEDY, *by_score], found, strict=False)},
+            BY_CHANCE: _band(sizes, found[-RANDOM_ORDERS:]),
         },
     )
 

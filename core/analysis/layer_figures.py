@@ -10,12 +10,13 @@ from core.analysis.auc import auc
 from core.analysis.bootstrap import Interval, means
 from core.analysis.group_gaps import group_gaps
 from core.analysis.head_measures import LAYER_MEASURES, PER_DOCUMENT, LabelledSample
-from core.analysis.layer_measures import BETWEEN_GROUPS, FULL, WITHIN_GROUP
+from core.analysis.layer_measures import BETWEEN_GROUPS, DIFFERENCE, FULL, WITHIN_GROUP
 from core.analysis.null import SAMPLE, Comparison, by_head, compare_with_slices
 from core.analysis.null import SLICINGS as RANDOM_SLICINGS
 from core.analysis.probe import BY_DOCUMENT, Samples, probe
 from core.analysis.profiles import Profiles, profiles
 from core.analysis.redundancy import Moments
+from core.analysis.separability import separability
 from core.analysis.similarity import head_norms, similarity
 from core.analysis.stratify import stratified
 from core.analysis.topic_match import ranks, topic_match
@@ -153,7 +154,17 @@ def _probes(rows: np.ndarray, heads: int, samples: Samples | None, seed: int) ->
         series[slicing] = found.accuracy
         if slicing == HEADS:
             by_head = _joined(found.accuracy, found.recall)
+    series[DIFFERENCE] = _paired(rows, heads, seed)
     return Figure(by_head, series, 1 / heads)
+
+
+def _paired(rows: np.ndarray, heads: int, seed: int) -> Interval:
+    """Heads less random slices, by linear discriminants on the same splits; NaN where documents are too few."""
+    found = separability(rows[np.random.default_rng(seed).permutation(len(rows))], heads, seed)
+    if found is None:
+        return Interval(*(np.full(1, np.nan) for _ in range(3)))
+    difference = found.difference
+    return Interval(*(np.atleast_1d(part) for part in (difference.value, difference.low, difference.high)))
 
 
 def _groups(rows: np.ndarray, mean: np.ndarray, shape: ModelShape) -> Figure | None:

@@ -10,14 +10,14 @@ from statistics import NormalDist
 import numpy as np
 
 from core.analysis.findings import Finding
-from core.analysis.layer_measures import BETWEEN_GROUPS, FULL, WITHIN_GROUP
+from core.analysis.layer_measures import BETWEEN_GROUPS, DIFFERENCE, FULL, WITHIN_GROUP
 from core.analysis.null import LEVEL, benjamini_hochberg
+from core.analysis.separability import SLICINGS
 from core.model.stages import HEADS, RANDOM
 from core.runs.tables import Row
 
 _PAIRS = {
     "topic_match": (HEADS, RANDOM, "A single head finds the topic more often than a random slice of the same size"),
-    "probe": (HEADS, RANDOM, "Heads are told apart more surely than random slices"),
     "groups": (WITHIN_GROUP, BETWEEN_GROUPS, "Heads that share a key/value head are more alike than others"),
 }
 """By measure: the two curves whose 95 % intervals can be held against each other, and what it says if the first is
@@ -54,11 +54,35 @@ def best_heads(summary: Sequence[Row], stage: int) -> DepthTest | None:
     return _depth_test(summary, stage, "best", "best_slices", 1)
 
 
-def depth_finding(summary: Sequence[Row], stage: int, layers: int) -> Finding | None:
-    """At which layers heads specialise, and which head is the best at which depth."""
+def beyond_guessing(curves: Sequence[Row], stage: int) -> bool:
+    """Whether the full embedding finds topics clearly more often than guessing at any layer, by ``layer_curves``.
+
+    Where it does not, nothing is said about heads and topics: slices share dimensions with each other and heads do not,
+    so that with labels that mean nothing heads can spread more than slices.
+    """
+    found = peak(_full_topic_match(curves, stage))
+    return found is not None and found.clear
+
+
+def _full_topic_match(curves: Sequence[Row], stage: int) -> list[Row]:
+    return [row for row in curves if (row["stage"], row["measure"], row["series"]) == (stage, "topic_match", FULL)]
+
+
+def depth_finding(summary: Sequence[Row], stage: int, layers: int, guessing: bool = False) -> Finding | None:
+    """At which layers heads specialise, and which head is the best at which depth.
+
+    ``guessing``: the full embedding is not ``beyond_guessing``, and so neither is claimed.
+    """
     differ, best = specialising(summary, stage), best_heads(summary, stage)
     if differ is None or best is None:
         return None
+    if guessing:
+        return Finding(
+            "layers",
+            f"At stage {stage} heads are not shown to specialise in topics at any layer: the full embedding itself "
+            "does not find topics clearly more often than guessing does.",
+            _alarms(differ, best),
+        )
     said = []
     if differ.rows:
         where = {
@@ -98,6 +122,21 @@ def difference_to_slices(summary: Sequence[Row], stage: int, measure: str) -> st
         [_layer(row) for row in rows if row["difference_low"] > 0],
         [_layer(row) for row in rows if row["difference_high"] < 0],
         "no difference is shown (95 % CI, paired by document)",
+    )
+
+
+def probe_difference(curves: Sequence[Row], stage: int) -> str:
+    """At how many layers heads are more distinguishable than random slices, paired by split; empty if not known."""
+    rows = [row for row in curves if (row["stage"], row["measure"], row["series"]) == (stage, "probe", DIFFERENCE)]
+    rows = sorted((row for row in rows if row["value"] is not None), key=_layer)
+    if not rows:
+        return ""
+    return _at_layers(
+        "Heads are more distinguishable than random slices",
+        [_layer(row) for row in rows],
+        [_layer(row) for row in rows if row["low"] > 0],
+        [_layer(row) for row in rows if row["high"] < 0],
+        f"no difference is shown (95 % CI, a linear discriminant over {SLICINGS} splits and slicings, paired by split)",
     )
 
 
@@ -180,7 +219,7 @@ def peak(rows: Sequence[Row]) -> Peak | None:
 
 def topic_structure(curves: Sequence[Row], stage: int, layers: int) -> Finding | None:
     """Where in depth the full embedding finds the labelled topic most often, from the rows of ``layer_curves``."""
-    rows = [row for row in curves if (row["stage"], row["measure"], row["series"]) == (stage, "topic_match", FULL)]
+    rows = _full_topic_match(curves, stage)
     found = peak(rows)
     if found is None:
         return None

@@ -31,6 +31,8 @@ class Measure:
 
 
 FULL, WITHIN_GROUP, BETWEEN_GROUPS = "full", "within", "between"
+DIFFERENCE = "difference"
+"""Heads less random slices, paired: a figure of its own, not drawn among the curves."""
 MEASURES: dict[str, Measure] = {
     "topic_match": Measure(
         "Topic match",
@@ -49,7 +51,7 @@ MEASURES: dict[str, Measure] = {
     "probe": Measure(
         "Probe accuracy",
         "How often the head is told from its vector, in documents that the probe has not seen.",
-        {HEADS: "heads", RANDOM: "random slices"},
+        {HEADS: "heads", RANDOM: "random slices", DIFFERENCE: "heads less random slices, paired by split"},
     ),
     "groups": Measure(
         "Key/value groups (CKA)",

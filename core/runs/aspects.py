@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,6 +84,14 @@ def active_source(manifest: Manifest, aspect: str, sources: tuple[str, ...]) -> 
     step = manifest.steps.get("label")
     asked = step.options.get("aspects", {}).get(aspect) if step is not None else None
     return asked if asked in sources else sources[0]
+
+
+def aspects_digest(aspects: Sequence[Aspect]) -> list[list[object]]:
+    """What decides a figure about aspects, for a step's fingerprint."""
+    return [
+        [each.name, each.source, list(each.values), hashlib.sha256(each.codes.tobytes()).hexdigest()]
+        for each in aspects
+    ]
 
 
 def aspects_of(run: Run) -> tuple[Aspect, ...]:

@@ -424,6 +424,22 @@ ANALYSIS: dict[str, pa.Schema] = {
             *_figures("value", "low", "high", "chance", "majority"),
         ]
     ),
+    # How well each aspect of the corpus is read from each head of each layer, against random slices; head 0 is the full
+    # embedding.
+    "layer_aspects": pa.schema(
+        [
+            _LAYER,
+            _STAGE,
+            _ASPECT,
+            _HEAD,
+            *_figures("value", "low", "high", "p_adjusted"),
+            pa.field("verdict", pa.string()),
+            pa.field("documents", pa.int32(), nullable=False),
+            *_figures("chance"),
+            pa.field("slicings", pa.int32(), nullable=False),
+            *_figures("slices", "slices_sd"),
+        ]
+    ),
     "layer_profiles": pa.schema(
         [
             _LAYER,

@@ -93,9 +93,9 @@ STEPS: dict[str, StepFacts] = {
         tables=(
             *("layers", "layer_curves", "layer_profiles", "layer_topics", "layer_documents"),
             *("layer_null", "layer_null_summary"),
-            *("parts", "part_topics", "pair_parts"),
+            *("parts", "part_topics", "pair_parts", "layer_aspects"),
         ),
-        newer=("layer_null", "layer_null_summary", "parts", "part_topics", "pair_parts"),
+        newer=("layer_null", "layer_null_summary", "parts", "part_topics", "pair_parts", "layer_aspects"),
         from_labels=True,
         in_all="optional",
     ),

@@ -53,6 +53,8 @@ class Layout:
     each: Callable[[Sizes], int]
     exact: bool = True
     may_lack: Callable[[Sizes], bool] = lambda sizes: False
+    older: Callable[[Sizes], int] | None = None
+    """Rows in runs of older versions, whole as well."""
     never_null: tuple[str, ...] = ()
     """Figures that are never missing."""
     per: str = "stage"
@@ -67,6 +69,7 @@ PER: dict[str, Callable[[Sizes], tuple[int, ...]]] = {
 
 _INTERVAL = ("low", "high", "chance")
 _WAYS = (*known.WAYS, known.CHANCE)
+_CURVES = sum(map(len, known.LAYER_CURVES.values()))
 LAYOUTS: dict[str, Layout] = {
     "topic_match": Layout(
         ("slicing", "method", "head", "within"),
@@ -164,14 +167,14 @@ LAYOUTS: dict[str, Layout] = {
     ),
     "ablation": Layout(
         ("kind", "head", "measure"),
-        lambda sizes: (2 * sizes.heads + 1) * len(known.ABLATION_MEASURES),
+        lambda sizes: (2 * sizes.heads + 1) * (len(known.ABLATION_MEASURES) + known.MOST_ASPECTS),
         exact=False,
         never_null=("plain", "value", "change", "low", "high"),
         per="layer",
     ),
     "ablation_noise": Layout(
         ("kind", "draw", "measure"),
-        lambda sizes: 2 * known.MOST_DRAWS * len(known.ABLATION_MEASURES),
+        lambda sizes: 2 * known.MOST_DRAWS * (len(known.ABLATION_MEASURES) + known.MOST_ASPECTS),
         exact=False,
         never_null=("change",),
         per="layer",
@@ -233,7 +236,15 @@ LAYOUTS: dict[str, Layout] = {
     ),
     "layers": Layout(("layer", "head", "measure"), lambda sizes: _cells(sizes) * len(known.LAYER_CURVES)),
     "layer_curves": Layout(
-        ("layer", "measure", "series"), lambda sizes: sizes.layers * sum(map(len, known.LAYER_CURVES.values()))
+        ("layer", "measure", "series"),
+        lambda sizes: sizes.layers * _CURVES,
+        older=lambda sizes: sizes.layers * (_CURVES - known.LATER_LAYER_CURVES),
+    ),
+    "layer_aspects": Layout(
+        ("layer", "aspect", "head"),
+        lambda sizes: _cells(sizes) * known.MOST_ASPECTS,
+        exact=False,
+        never_null=("value", "chance", "slices", "slices_sd"),
     ),
     "layer_profiles": Layout(("layer", "head"), lambda sizes: _cells(sizes), may_lack=lambda sizes: not sizes.labelled),
     "layer_null": Layout(
@@ -306,6 +317,7 @@ _OWN_TEXTS: dict[str, dict[str, tuple[object, ...]]] = {
         "series": tuple({series for curves in known.LAYER_CURVES.values() for series in curves}),
     },
     "layer_null": {"measure": known.LAYER_NULL_MEASURES, "verdict": known.NULL_VERDICTS},
+    "layer_aspects": {"verdict": known.NULL_VERDICTS},
     "layer_null_summary": {"measure": known.LAYER_NULL_MEASURES},
     "layer_documents": {"side": known.SIDES},
     "relations": {"relation": known.ATTENTION_RELATIONS},
@@ -320,6 +332,14 @@ _OWN_TEXTS: dict[str, dict[str, tuple[object, ...]]] = {
     **{name: {"kind": known.PART_KINDS} for name in ("parts", "part_topics", "pair_parts")},
 }
 """By table: the values that a column of it may have."""
+
+
+def _named(table: str, column: str, values: pa.ChunkedArray) -> set[object]:
+    """The column's values; those that name an aspect of the corpus can be any."""
+    found = set(values.unique().to_pylist())
+    if table in ("ablation", "ablation_noise") and column == "measure":
+        found = {name for name in found if not name.startswith(known.ABLATION_ASPECT)}
+    return found
 
 
 def _are_documents(values: pa.ChunkedArray, sizes: Sizes) -> bool:
@@ -345,8 +365,10 @@ def check_rows(name: str, table: pa.Table, sizes: Sizes, remedy: str) -> None:
 
 
 def _wrong_count(layout: Layout, table: pa.Table, sizes: Sizes) -> str:
-    whole = layout.each(sizes) * len(PER[layout.per](sizes))
-    if layout.exact and len(table) != whole and (len(table) or not layout.may_lack(sizes)):
+    places = len(PER[layout.per](sizes))
+    whole = layout.each(sizes) * places
+    right = {whole, layout.older(sizes) * places} if layout.older else {whole}
+    if layout.exact and len(table) not in right and (len(table) or not layout.may_lack(sizes)):
         return f"has {len(table):,} rows, not {whole:,}"
     if len(table) > whole:
         return f"has {len(table):,} rows, more than {whole:,}"
@@ -386,7 +408,7 @@ def _wrong_values(name: str, layout: Layout, table: pa.Table, sizes: Sizes) -> s
             low, high = ranges[column]
             if pc.min(values).as_py() < low or pc.max(values).as_py() > high:
                 return f"has a '{column}' that is not {low} to {high}"
-        if column in allowed and not set(values.unique().to_pylist()) <= set(allowed[column]):
+        if column in allowed and not _named(name, column, values) <= set(allowed[column]):
             return f"has a '{column}' that is not known"
         if pa.types.is_fixed_size_list(values.type) or pa.types.is_list(values.type):
             values = pc.list_flatten(values)

@@ -49,10 +49,12 @@ MOST_ASPECTS, MOST_ASPECT_VALUES = 24, 10_000
 LAYER_CURVES = {
     "topic_match": ("full", HEADS, RANDOM),
     "selectivity": ("full", HEADS, RANDOM),
-    "probe": (HEADS, RANDOM),
+    "probe": (HEADS, RANDOM, "difference"),
     "groups": ("within", "between"),
     "activation": (HEADS,),
 }
+LATER_LAYER_CURVES = 1
+"""Of these, how many runs of older versions do not have: the probe's difference."""
 LAYER_NULL_MEASURES = ("names", "examples", "selectivity", "alignment", "mean", "spread", "sparsity")
 """What heads are compared with random slices by at every layer."""
 PART_KINDS = ("embedding", "head", "mlp", "bias", "heads", "mlps", "biases", "total")
@@ -63,7 +65,9 @@ TO_READ = 5
 
 ABLATION_KINDS = ("head", "group", "layer")
 ABLATION_MEASURES = ("names", "examples", "same topic", "queries", "angle")
-ABLATION_ORDERS = ("greedy", "angle", "random")
+ABLATION_ASPECT = "aspect:"
+"""What a measure begins with that is of one of the corpus's aspects, whose name follows."""
+ABLATION_ORDERS = ("greedy", "angle", "share", "random")
 """In which heads are switched off one after another."""
 MOST_DRAWS = 1_000
 """Random removals per layer."""

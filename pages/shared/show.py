@@ -53,13 +53,19 @@ def figure(
     data: pa.Table | Callable[[], pa.Table],
     caption: str = "",
     alt: str | None = None,
+    on_pick: Callable[[], None] | None = None,
 ) -> None:
-    """Draws a figure, with its picture and its data to take away below. ``name`` is unique on the page."""
+    """Draws a figure, with its picture and its data to take away below. ``name`` is unique on the page.
+
+    ``on_pick`` is called when a point is clicked; ``picked(name)`` is its custom data.
+    """
     st.plotly_chart(
         drawn,
         theme=None,
         key=name,
         alt=alt,
+        on_select=on_pick or "ignore",
+        selection_mode="points",
         config={
             "displaylogo": False,
             "modeBarButtonsToRemove": ["zoom2d", "pan2d", "select2d", "lasso2d", "autoScale2d"],
@@ -70,6 +76,13 @@ def figure(
         if caption:
             st.caption(plain(caption))
         downloads(name, data if callable(data) else lambda: data, with_picture=True)
+
+
+def picked(name: str) -> Sequence[object]:
+    """The custom data of the point that was clicked in the figure ``name``; empty where none is."""
+    points = st.session_state.get(name, {}).get("selection", {}).get("points", [])
+    data = points[0].get("customdata") if points else None
+    return data if isinstance(data, (list, tuple)) else ()
 
 
 def downloads(name: str, table: Callable[[], pa.Table], with_picture: bool = False) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import streamlit as st
-from streamlit.elements.lib.mutable_tab_container import TabContainer
 
 Choice = TypeVar("Choice", int, str)
 _KEPT, _PAGE, _TURNED = "the address kept from page to page", "the page that is shown", "the page was turned"
@@ -33,14 +32,6 @@ def linked(
 def linked_toggle(label: str, name: str, help: str) -> bool:
     """A toggle, off by default, that is in the address as 1 when it is on."""
     return bool(linked(lambda label, _, **looks: int(st.toggle(label, **looks)), label, name, (0, 1), 0, help=help))
-
-
-def linked_tabs(name: str, labels: Sequence[str]) -> Sequence[TabContainer]:
-    """Tabs, the open one of which is in the address as ``name``; draw what is in a tab only where it is ``open``."""
-    choice_from_url(name, labels, labels[0])
-    tabs = st.tabs(labels, key=name, on_change="rerun")
-    choice_to_url(name, str(st.session_state[name]), labels[0])
-    return tabs
 
 
 def linked_clicks(choices: Mapping[str, tuple[Sequence[int], int]]) -> dict[str, int]:

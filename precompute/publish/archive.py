@@ -148,8 +148,8 @@ class _Member(tarfile.TarInfo):
 
     def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
         if self.type not in tarfile.REGULAR_TYPES and self.size > _LONGEST_HEADER:
-            raise tarfile.InvalidHeaderError("a header is too long")
-        return super()._proc_member(archive)  # type: ignore[misc,no-any-return]
+            raise tarfile.ReadError("a header is too long")
+        return super()._proc_member(archive)  # type: ignore[misc]
 
 
 def _is_file(member: tarfile.TarInfo) -> bool:

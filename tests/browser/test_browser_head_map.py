@@ -180,7 +180,7 @@ def test_one_map_a_head_shares_the_selection(page: Page, address: str) -> None:
     page.get_by_role("button", name="One map per head").click()
     expect(page.locator("canvas.flat[data-drawn]")).to_be_visible(timeout=SLOW)
     shown(page, "lit", str(2 * DOCS))
-    page.get_by_role("button", name="One map").click()
+    page.get_by_role("button", name="One map", exact=True).click()
     expect(page.locator("canvas.flat")).to_have_count(0, timeout=SLOW)
     expect(page.locator("canvas[data-drawn]")).to_be_visible(timeout=SLOW)
 

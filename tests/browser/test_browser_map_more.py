@@ -313,7 +313,7 @@ def test_camera_and_layout_are_in_the_link(page: Page, elsewhere: Page, address:
     page.wait_for_url(f"**/head_map?camera={camera}&stage=2&layout=heads")
     open_map(elsewhere, page.url)
     expect(elsewhere.locator("canvas.flat[data-drawn]")).to_be_visible(timeout=SLOW)
-    elsewhere.get_by_role("button", name="One map").click()
+    elsewhere.get_by_role("button", name="One map", exact=True).click()
     shown(elsewhere, "camera", str(camera))
     elsewhere.get_by_role("button", name="Reset view").click()
     elsewhere.wait_for_url(re.compile(r"/head_map\?stage=2$"))
@@ -350,7 +350,7 @@ def test_a_hostile_camera_or_layout_is_left_out(page: Page, address: str, given:
     expect(page.get_by_text("that does not exist; it is ignored")).to_be_visible(timeout=SLOW)
     settle(page)
     page.wait_for_url(re.compile(r"/head_map$"))
-    expect(page.get_by_role("button", name="One map")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("button", name="One map", exact=True)).to_have_attribute("aria-pressed", "true")
 
 
 def test_words_light_up_documents_and_are_in_the_link(page: Page, elsewhere: Page, address: str) -> None:
@@ -359,7 +359,7 @@ def test_words_light_up_documents_and_are_in_the_link(page: Page, elsewhere: Pag
     field.fill("  document   1 ")
     field.press("Enter")
     shown(page, "lit", str(4 * 11))
-    expect(page.get_by_text(f"11 of {DOCS} documents have")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_text(f"11 of {DOCS} documents contain")).to_be_visible(timeout=SLOW)
     page.wait_for_url("**/head_map?words=document+1")
     open_map(elsewhere, page.url)
     shown(elsewhere, "lit", str(4 * 11))
@@ -382,5 +382,5 @@ def test_untrusted_words_stay_words(page: Page, address: str) -> None:
     nasty = '<img src=x onerror="window.hit=1">'
     open_map(page, f"{address}?words=%3Cimg%20src=x%0Aonerror=%22window.hit=1%22%3E")
     expect(page.get_by_role("textbox", name="Highlight documents")).to_have_value(nasty)
-    expect(page.get_by_text("No document has all of these words")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_text("No document contains all of these words")).to_be_visible(timeout=SLOW)
     assert page.evaluate("window.hit") is None

@@ -62,7 +62,7 @@ def test_switch_heads_see_the_ranking_change_take_them_away_and_rank_the_same_el
     expect(titles(page)).to_have_text(ranked(best(chosen)))
     settle(page)
     page.get_by_role("tab", name="Export").click()
-    expect(page).to_have_url(re.compile("lab=Export"), timeout=SLOW)
+    expect(page).to_have_url(re.compile("tab=export"), timeout=SLOW)
     with page.expect_download() as waiting:
         page.get_by_role("button", name="Heads and weights (JSON)").click()
     waiting.value.save_as(tmp_path / "heads.json")
@@ -71,7 +71,7 @@ def test_switch_heads_see_the_ranking_change_take_them_away_and_rank_the_same_el
     assert best(kept) != before
 
     # The link that is in the address shows somebody else the same.
-    page.goto(page.url.replace("lab=Export", "lab=Results"))
+    page.goto(page.url.replace("tab=export", "tab=results"))
     expect(page.get_by_text("Kept heads: 6 of 12")).to_be_visible(timeout=SLOW)
     expect(titles(page)).to_have_text(ranked(best(kept)))
     expect(page.get_by_label("Weight of head 6")).to_have_value("2.5", timeout=SLOW)
@@ -127,7 +127,7 @@ def test_why_of_a_result_opens_in_view(page: Page, address: str, retrieved_cache
 
 
 def test_without_a_head_the_results_before_and_after_are_side_by_side(page: Page, address: str) -> None:
-    page.goto(f"{address}/retrieval_lab?query=6&lab=Without+a+head&off_head=3")
+    page.goto(f"{address}/retrieval_lab?query=6&tab=without&off_head=3")
     expect(page.get_by_text(re.compile(r"^Without layer 6 head 3, the embedding turns by \d+\.\d°"))).to_be_visible(
         timeout=2 * SLOW
     )

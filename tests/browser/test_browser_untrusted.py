@@ -23,6 +23,10 @@ PAGES = {
     "/head_profile?view=gallery": "Head profile",
     "/stages": "Stages",
     "/topics": "Topics",
+    "/topics?tab=heads": "Topics",
+    "/topics?tab=disagreements": "Topics",
+    "/topics?tab=topics": "Topics",
+    "/topics?tab=labels": "Topics",
     "/layers?layer=1&head=1": "Layers",
     "/attention?layer=1&head=1": "Attention",
     "/ablation?layer=1&head=1": "Ablation",
@@ -92,8 +96,8 @@ def test_nothing_of_a_hostile_corpus_is_obeyed_on_any_page(page: Page, address: 
 
 
 def test_hovering_over_a_hostile_name_shows_it_as_text(page: Page, address: str) -> None:
-    page.goto(f"{address}/topics")
-    expect(page.get_by_role("heading", name="How are the labels distributed?")).to_be_visible(timeout=SLOW)
+    page.goto(f"{address}/topics?tab=labels")
+    expect(page.get_by_role("heading", name="Documents per topic")).to_be_visible(timeout=SLOW)
     settle(page)
     chart = page.locator(".js-plotly-plot").last
     chart.scroll_into_view_if_needed()

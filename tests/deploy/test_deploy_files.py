@@ -112,7 +112,7 @@ def test_all_that_is_imported_is_copied() -> None:
     copied = {word for it in STAGES["app"] if it.name == "COPY" for word in it.words()[:-1]}
     ours = {path.name for path in ROOT.iterdir() if (path / "__init__.py").is_file() or path.name == "pages"}
     imported = set()
-    for name in copied & {"app.py", "core", "pages", "precompute", "deploy/check_pages.py"}:
+    for name in copied & {"app.py", "core", "headscope", "pages", "precompute", "deploy/check_pages.py"}:
         for path in [ROOT / name] if name.endswith(".py") else (ROOT / name).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []

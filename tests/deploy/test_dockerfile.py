@@ -243,7 +243,8 @@ async def first_page(port: int) -> str:
 def test_the_replayed_image_holds_no_more_than_it_should(image: Image) -> None:
     top = {path.name for path in image.folder("app").iterdir()}
     assert top - {"__pycache__"} == {
-        ".streamlit", "LICENSE", "THIRD_PARTY.md", "app.py", "core", "deploy", "pages", "precompute", "sbom.cdx.json",
+        ".streamlit", "LICENSE", "THIRD_PARTY.md", "app.py", "core", "deploy", "headscope", "pages", "precompute",
+        "sbom.cdx.json",
     }  # fmt: skip
     assert [path.name for path in image.folder("cache").iterdir()] == ["demo"]
     assert list((image.folder("app") / "core/runs/__pycache__").glob("run.*.pyc")), (

@@ -69,7 +69,7 @@ def card_titles(app: AppTest) -> list[list[str]]:
 def test_overview_shows_the_run_and_real_neighbours(open_app: Callable[..., AppTest], demo_cache: Path) -> None:
     app = open_app(demo_cache)
     assert not app.exception
-    facts = "6 layers, 12 heads of width 32, hidden size 384, mean pooling · 325 documents"
+    facts = "6 layers, 12 heads of width 32, mean pooling · 325 documents"
     assert facts in said(app)
     in_head, in_full = card_titles(app)
     short = lambda titles: [title[:40] for title in titles]  # noqa: E731
@@ -234,7 +234,7 @@ def test_a_run_of_one_nasty_document(
     run(EmbedConfig(tmp_path / "cache", "one", str(source), EmbedderConfig(model=str(tiny_model))))
     app = open_app(tmp_path / "cache")
     assert not app.exception
-    assert "There is no other document in this run." in said(app)
+    assert "This run has no other document." in said(app)
     body = "\n".join(element.proto.body for element in app.get("html"))
     assert "<img" not in body
     assert "&lt;img src=x onerror=&quot;" in body

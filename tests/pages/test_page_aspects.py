@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from pathlib import Path
 
@@ -10,10 +11,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.runs.aspects import Aspect
+from core.runs.parts import write_table
 from core.runs.results import read_analysis, read_aspects
 from core.runs.run import Run
+from core.runs.schema import ANALYSIS
 from pages.shared.aspect_guess import value_examples
 from pages.understand.aspects.figures import Slices, confusion_figure, matrix_grid, pair_alt, pair_figure, shares
+from precompute.job.step import Rows, StepRecord, add, as_table
 from precompute.steps.analyse import step as analyse
 from precompute.steps.aspects import step as aspects
 from precompute.steps.aspects.step import AspectsConfig
@@ -126,3 +130,63 @@ def test_a_text_gets_the_value_of_the_nearest_examples_in_each_head() -> None:
     np.testing.assert_allclose(found.mean[0], [3, 0, 0])
     assert found.guesses(np.array([[4.0, 0, 0], [1, 1, 1]]))[:2] == ["news", "news"]
     assert found.guesses(np.array([[2.0, 0, 0], [1, 1, 1]]))[:2] == ["blog", "blog"]
+
+
+def planted_layers(run: Run) -> None:
+    """At layer 1 head 3 carries the genre, and nothing else is above random slices."""
+    columns: Rows = {}
+    for aspect, head in itertools.product(("topic", "genre"), range(5)):
+        above = (aspect, head) == ("genre", 3)
+        add(
+            columns,
+            layer=1,
+            stage=1,
+            aspect=aspect,
+            head=head,
+            value=0.8 if above else 0.4,
+            low=0.3,
+            high=0.9,
+            p_adjusted=0.01 if head else None,
+            verdict=("above" if above else "within") if head else None,
+            documents=60,
+            chance=0.25,
+            slicings=40,
+            slices=0.4,
+            slices_sd=0.05,
+        )
+    record = StepRecord(run, "layers", run.manifest(), "planted", {"documents": 60})
+    write_table(run.analysis_path("layer_aspects"), as_table(columns, ANALYSIS["layer_aspects"]), "planted")
+    record.finish({"documents": 60, "layers": 2, "topics": 3, "labelled": 60, "unlabelled": 0})
+
+
+def test_another_layer_shows_what_its_heads_carry(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(cache / "planted", tmp_path / "planted")
+    planted_layers(Run(tmp_path, "planted"))
+    text = said(page_at(tmp_path, PAGE, monkeypatch, layer="1"))
+    assert "**genre**: head 3." in text
+    assert "60 documents, each left out once" in text
+    assert "40 random slicings" in text
+    assert "One aspect in one head" not in text  # documents are stored for the run's own layer alone
+    own = said(page_at(tmp_path, PAGE, monkeypatch))
+    assert "**head 1**: topic, not genre" in own
+    assert "One aspect in one head" in own
+
+
+def test_without_layers_the_page_names_the_command(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "For aspects at other layers, run `python -m precompute layers planted`" in said(
+        page_at(cache, PAGE, monkeypatch)
+    )
+
+
+def test_a_clicked_head_is_the_one_looked_at_and_has_a_link_to_its_profile(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = page_at(cache, PAGE, monkeypatch)
+    assert "Open head" not in str([link.proto.label for link in app.get("page_link")])
+    app.session_state["two aspects"] = {"selection": {"points": [{"customdata": [3, "within", "within"]}]}}
+    app.run()
+    assert not app.exception
+    assert "Open head 3's profile" in [link.proto.label for link in app.get("page_link")]
+    app.session_state["two aspects"] = {"selection": {"points": [{"x": 0.4}]}}  # the ellipse
+    app.run()
+    assert "Open head" not in str([link.proto.label for link in app.get("page_link")])

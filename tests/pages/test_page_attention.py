@@ -302,7 +302,7 @@ def test_a_text_is_asked_of_the_model_only_when_somebody_wants_it(cache: Path, m
     assert not app.exception
     assert app.query_params["text"] == "own"
     assert not app.get("progress")
-    assert "no link carries it" in said(app)
+    assert "links do not contain it" in said(app)
 
 
 def test_without_the_step_it_says_how_to_make_it(

@@ -362,7 +362,7 @@ def test_a_run_without_an_index_says_how_much_was_searched(
     monkeypatch.setattr("pages.shared.data.scan", partial(scan, most=12))
     app = open_page(tmp_path, words="document")
     assert told(app)["hits"] == list(range(12))
-    assert f"Only the first 12 of {DOCS} documents were looked through" in said(app)
+    assert f"Only the first 12 of {DOCS} documents were searched" in said(app)
     search_step.run(search_step.SearchConfig(tmp_path, "mapped"))
     app = open_page(tmp_path, words="docu")
     assert told(app)["hits"] == list(range(DOCS))

@@ -7,10 +7,13 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.runs.labels import CIRCULAR_NOTE
+from core.runs.parts import write_table
+from core.runs.results import read_analysis
 from core.runs.run import Run
 from pages.shared.text import plain
 from pages.understand.layers.figures import shared_numbers
@@ -190,3 +193,20 @@ def test_hostile_topics_are_shown_as_text(hostile_cache: Path, monkeypatch: pyte
     assert not app.error
     assert TEXTS[0] not in said(app)  # an image that loads a script
     assert "&lt;img src=x" in said(app)
+
+
+def test_the_probe_says_what_pairs_show_and_what_an_older_run_is_missing(
+    made: Run,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert "Heads are more distinguishable than random slices at " in said(
+        page_at(made.cache, PAGE, monkeypatch, measure="probe")
+    )
+    shutil.copytree(made.folder, tmp_path / made.name)
+    older = Run(tmp_path, made.name)
+    table = read_analysis(older, "layer_curves")
+    write_table(older.analysis_path("layer_curves"), table.filter(pc.not_equal(table["series"], "difference")), "x")
+    text = said(page_at(tmp_path, PAGE, monkeypatch, measure="probe"))
+    assert "heads and random slices are not compared on the same splits" in text
+    assert "more distinguishable" not in text

@@ -84,9 +84,9 @@ def test_two_ways_side_by_side(retrieved_cache: Path, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("tab", "sections"),
     [
-        ("Results", ["What the kept heads find"]),
+        ("results", ["What the kept heads find"]),
         (
-            "Metrics",
+            "metrics",
             [
                 "How good they are on all queries",
                 "Queries that ask for several documents",
@@ -94,21 +94,21 @@ def test_two_ways_side_by_side(retrieved_cache: Path, monkeypatch: pytest.Monkey
                 "What weights gain",
             ],
         ),
-        ("Pruning", ["Which heads can be pruned", "What each head is needed for"]),
-        ("Export", ["Export"]),
+        ("pruning", ["Which heads can be pruned", "What each head is needed for"]),
+        ("export", ["Export"]),
     ],
 )
 def test_a_tab_is_in_the_address_and_only_its_sections_are_drawn(
     retrieved_cache: Path, monkeypatch: pytest.MonkeyPatch, tab: str, sections: list[str]
 ) -> None:
-    app = page_at(retrieved_cache, PAGE, monkeypatch, 120, lab=tab)
+    app = page_at(retrieved_cache, PAGE, monkeypatch, 120, tab=tab)
     assert [heading.value for heading in app.subheader] == sections
     assert all(heading.proto.anchor for heading in app.subheader), "every section can be linked"
     assert all(chart.proto.alt for chart in app.get("plotly_chart"))
 
 
 def test_metrics_are_explained_where_they_stand(retrieved_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = shown(page_at(retrieved_cache, PAGE, monkeypatch, 120, lab="Metrics", k="5"))
+    said = shown(page_at(retrieved_cache, PAGE, monkeypatch, 120, tab="metrics", k="5"))
     assert "Measured on all 20 queries" in said
     for name in ("recall@5", "topic recall@5", "all found@5", "weighted recall@5", "nDCG@5", "MRR@5"):
         assert f"<strong>{name}</strong><small" in said
@@ -120,7 +120,7 @@ def test_the_strip_has_the_metric_of_the_kept_heads_and_its_difference(
 ) -> None:
     run, weights = Run(retrieved_cache, "demo"), np.ones(12)
     weights[[0, 6]] = 0
-    app = page_at(retrieved_cache, PAGE, monkeypatch, 120, mix="2-6,8-12", lab="Pruning")
+    app = page_at(retrieved_cache, PAGE, monkeypatch, 120, mix="2-6,8-12", tab="pruning")
     all_heads, kept = ndcg(run, np.ones(12)), ndcg(run, weights)
     strip = next(body for body in bodies(app) if 'class="hs-strip"' in body)
     assert f"nDCG@10 <b>{kept.mean():.3f}</b>" in strip
@@ -206,7 +206,7 @@ def test_a_run_that_has_not_been_judged_can_be_asked_all_the_same(
     app = page_at(planted_cache, PAGE, monkeypatch, 120, query="3", mix="1,3")
     assert [heading.value for heading in app.subheader] == ["What the kept heads find"]
     assert "Kept heads: 2 of 4" in shown(app)
-    app = page_at(planted_cache, PAGE, monkeypatch, 120, query="3", mix="1,3", lab="Metrics")
+    app = page_at(planted_cache, PAGE, monkeypatch, 120, query="3", mix="1,3", tab="metrics")
     assert "has vectors, but no measurements of retrieval yet" in shown(app)
     assert "python -m precompute retrieve planted" in shown(app)
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 from core.analysis.ablation_effects import HEAD, NAMES
 from core.analysis.null import BELOW
+from core.model.embedder import Embedder, EmbedderConfig
 from core.runs.results import read_analysis
 from core.runs.run import Run
 from precompute.steps.ablate import step as ablate
@@ -26,3 +29,31 @@ def test_of_the_last_layer_s_heads_head_11_alone_costs_topic_match_beyond_the_no
     heads = {row["head"]: row for row in rows if (row["kind"], row["measure"]) == (HEAD, NAMES)}
     assert min(heads, key=lambda head: float(heads[head]["change"])) == 11
     assert [head for head, row in heads.items() if row["verdict"] == BELOW] == [11]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "projection", "off"),
+    [
+        ("all-MiniLM-L6-v2", "encoder.layer.{}.attention.output.dense", [(1, 5), (6, 11), (6, 3)]),
+        ("SmolLM2-135M", "layers.{}.self_attn.o_proj", [(1, 2), (15, 4), (30, 9)]),
+    ],
+)
+def test_ablated_embeddings_are_those_of_weights_edited_by_hand(
+    name: str, projection: str, off: list[tuple[int, int]]
+) -> None:
+    texts = ["The tide comes in twice a day.", "Ships wait for the pilot outside the harbour, and for the flood."]
+    model = Embedder.load(EmbedderConfig(model=name))
+    (_, swept), *_ = [(batch, one) for batch, one in model.sweep(texts[:1], [model.without(off)])]
+    ablated = model.embed(texts, change=model.without(off)).output
+    plain = model.embed(texts).output
+    dim = model.info.shape.head_dim
+    with torch.no_grad():
+        for layer, head in off:
+            weights = model._extract.model.get_submodule(projection.format(layer - 1)).weight
+            weights[:, (head - 1) * dim : head * dim] = 0
+    edited = model.embed(texts).output
+    scale = np.abs(edited).max()
+    assert np.abs(ablated - edited).max() <= 1e-5 * scale
+    assert np.abs(swept.output.numpy()[0] - edited[0]).max() <= 1e-5 * scale
+    assert np.abs(plain - edited).max() > 1e-3 * scale

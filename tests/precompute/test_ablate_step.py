@@ -11,7 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.analysis.ablation_effects import ANGLE, EXAMPLES, HEAD, LAYER, NAMES, QUERIES, AblationTask, against_noise
+from core.analysis.ablation_effects import (
+    ANGLE,
+    EXAMPLES,
+    HEAD,
+    LAYER,
+    NAMES,
+    QUERIES,
+    AblationTask,
+    against_noise,
+    same_value,
+)
 from core.analysis.bootstrap import Interval
 from core.errors import Mistake
 from core.model import embedder
@@ -55,8 +65,9 @@ def test_every_head_and_layer_has_its_rows_and_the_run_is_whole(made: AblateConf
     heads = {(row["layer"], row["head"]) for row in rows_of(made) if row["kind"] == HEAD}
     assert heads == {(layer, head) for layer in (1, 2) for head in range(1, 5)}
     assert {(row["layer"], row["head"]) for row in rows_of(made) if row["kind"] == LAYER} == {(1, 0), (2, 0)}
-    assert {row["measure"] for row in rows_of(made)} == {NAMES, EXAMPLES, "same topic", QUERIES, ANGLE}
-    assert len(rows_of(made, "ablation_noise")) == 2 * DRAWS * 5
+    measures = {NAMES, EXAMPLES, "same topic", QUERIES, ANGLE, "aspect:topic"}
+    assert {row["measure"] for row in rows_of(made)} == measures
+    assert len(rows_of(made, "ablation_noise")) == 2 * DRAWS * 6
     assert [row["place"] for row in rows_of(made, "ablation_moved")][:10] == list(range(1, 11))
     assert result.manifest.steps["ablate"].counts == {
         "documents": DOCS,
@@ -91,6 +102,9 @@ def test_the_figures_are_those_of_the_model_without_the_head(made: AblateConfig,
         assert rows[name]["plain"] == pytest.approx(np.mean(before[name]), abs=1e-4)
         assert rows[name]["value"] == pytest.approx(np.mean(after[name]), abs=1e-4)
         assert rows[name]["change"] == pytest.approx(rows[name]["value"] - rows[name]["plain"])
+    of_aspect = [same_value(some[:DOCS], np.array(labels)).mean() for some in (plain, changed)]
+    assert [rows["aspect:topic"][name] for name in ("plain", "value")] == pytest.approx(of_aspect, abs=1e-4)
+    assert rows["aspect:topic"]["noise_low"] <= rows["aspect:topic"]["noise_high"]
     assert rows[ANGLE]["change"] > 0
     moved = [row for row in rows_of(made, "ablation_moved") if row["head"] == 3]
     most = int(np.argmax(after[ANGLE]))

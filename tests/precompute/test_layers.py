@@ -22,6 +22,7 @@ from core.analysis.layer_findings import (
     difference_to_slices,
     held_against,
     peak,
+    probe_difference,
     specialising,
     topic_structure,
 )
@@ -578,8 +579,59 @@ def test_two_curves_are_held_against_each_other() -> None:
     assert held_against(heads + random, 1, "activation") == held_against(heads, 1, "topic_match") == ""
 
 
+def test_the_probe_compares_heads_with_slices_by_pairs() -> None:
+    ends = [(0.01, 0.03), (-0.02, 0.04), (0.02, 0.05), (-0.05, -0.01)]
+    curves = [
+        {"layer": at, "stage": 1, "measure": "probe", "series": "difference", "value": sum(end) / 2, "low": end[0],
+         "high": end[1], "chance": None, "majority": None}
+        for at, end in enumerate(ends, start=1)
+    ]  # fmt: skip
+    said = probe_difference(curves, 1)
+    assert said.startswith("Heads are more distinguishable than random slices at 2 of 4 layers (1, 3), less at 1 (4); ")
+    assert said.endswith("paired by split).")
+    assert probe_difference(curves, 2) == probe_difference([curves[0] | {"value": None}], 1) == ""
+    # Overlapping curves say nothing any more: they are of different splits.
+    assert held_against(curves, 1, "probe") == ""
+
+
+def test_noise_is_not_more_distinguishable_than_random_slices(made: Run) -> None:
+    found = rows(made, "layer_curves", measure="probe", series="difference")
+    assert len(found) == 4 * 3
+    assert all(row["low"] < row["value"] < row["high"] for row in found)
+    assert sum(row["low"] > 0 for row in found if row["layer"] != DEEP) == 0
+    assert all(row["chance"] is None for row in found)
+
+
+def test_curves_of_an_older_version_are_whole_without_the_difference(made: Run) -> None:
+    table, sizes = read_analysis(made, "layer_curves"), Sizes.of(made.manifest(), "layers")
+    older = table.filter(pa.compute.not_equal(table["series"], "difference"))
+    assert len(table) - len(older) == 4 * 3
+    check_rows("layer_curves", older, sizes, "x")
+    with pytest.raises(Mistake, match=f"has {len(older) + 1} rows, not {len(table)}"):
+        check_rows(
+            "layer_curves",
+            pa.concat_tables([older, table.filter(pa.compute.equal(table["series"], "difference"))[:1]]),
+            sizes,
+            "x",
+        )
+
+
 def test_every_measure_has_rows_at_every_layer(made: Run) -> None:
     for name in MEASURES:
         found = rows(made, "layers", measure=name)
         assert len(found) == 4 * 3 * 5
         assert all(row["low"] <= row["value"] + 1e-9 and row["value"] <= row["high"] + 1e-9 for row in found), name
+
+
+def test_every_aspect_is_read_from_every_head_of_every_layer(made: Run) -> None:
+    """The topic is planted in one head of one layer; the other layers are noise."""
+    found = rows(made, "layer_aspects")
+    assert {row["aspect"] for row in found} == {"topic"}
+    assert len(found) == 4 * 3 * 5
+    above = {(row["layer"], row["head"]) for row in found if row["verdict"] == "above"}
+    assert above == {(DEEP, FOLLOWER)}
+    carrier = next(row for row in found if (row["layer"], row["stage"], row["head"]) == (DEEP, 1, FOLLOWER))
+    assert carrier["low"] > carrier["slices"] + carrier["slices_sd"]
+    assert (carrier["documents"], carrier["slicings"], carrier["chance"]) == (60, 40, pytest.approx(1 / 6))
+    flagged = [row for row in found if row["layer"] != DEEP and row["head"] and row["verdict"] != "within"]
+    assert len(flagged) <= 0.05 * 3 * 3 * 4

@@ -234,7 +234,7 @@ def test_what_the_job_ranks_by_at_stage_4_is_named_for_what_it_is(
     share_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lab = "pages/use/retrieval_lab/page.py"
-    app = page_at(share_cache, lab, monkeypatch, run="four", stage="4", lab="Metrics")
+    app = page_at(share_cache, lab, monkeypatch, run="four", stage="4", tab="metrics")
     assert any(
         "by the heads' shares side by side, not by their sum" in one.value.replace("\\", "") for one in app.caption
     )

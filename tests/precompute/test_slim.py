@@ -19,10 +19,11 @@ from core.model.embedder import EmbedderConfig
 from core.model.shape import ModelShape
 from core.remote.mirror import mirror_at
 from core.retrieval.tasks import pose_query_set
+from core.runs.aspects import aspect_named, aspects_of
 from core.runs.manifest import Manifest
 from core.runs.parts import write_table
 from core.runs.replace import new_versions
-from core.runs.results import QuerySet, read_fitted_map, read_map
+from core.runs.results import QuerySet, read_analysis, read_fitted_map, read_map
 from core.runs.run import Run
 from core.runs.verify import verify
 from precompute.job.fingerprint import part_digest
@@ -30,6 +31,8 @@ from precompute.job.storage import Storage
 from precompute.job.topic_vectors import TopicModel
 from precompute.steps.analyse import step as analyse
 from precompute.steps.analyse.step import AnalyseConfig
+from precompute.steps.aspects import step as aspects
+from precompute.steps.aspects.step import AspectsConfig
 from precompute.steps.embed import step as embed
 from precompute.steps.label import step as label
 from precompute.steps.label.config import LabelConfig
@@ -344,3 +347,41 @@ def test_a_run_in_an_object_store_is_slimmed_there_by_a_machine_that_has_nothing
             assert there.store.get(path.relative_to(cache).as_posix()) == path.read_bytes()
     assert Run(here, "run").vector_docs().tolist() == Run(cache, "run").vector_docs().tolist()
     assert verify(Run(here, "run"), part_digest).problems == ()
+
+
+def _moods(folder: Path) -> Path:
+    path = folder / "moods.csv"
+    path.write_text("\n".join(["id,mood", *(f"d{doc},{'glad' if doc % 2 else 'sad'}" for doc in range(DOCUMENTS))]))
+    return path
+
+
+def _has_moods(run: Run) -> None:
+    found = aspect_named(aspects_of(run), "mood")
+    assert found is not None
+    assert (found.source, found.values, found.counts.tolist()) == ("file", ("glad", "sad"), [22, 23])
+    assert verify(run, part_digest).problems == ()
+
+
+def test_a_slim_run_gets_labels_of_another_aspect_and_figures_of_the_vectors_that_stay(
+    cache: Path, tmp_path: Path
+) -> None:
+    slim.run(SlimConfig(cache, "run", 25))
+    label.run(LabelConfig(cache, "run", labels="file", aspect="mood", file=_moods(tmp_path)))
+    run = Run(cache, "run")
+    _has_moods(run)
+    aspects.run(AspectsConfig(cache, "run"))
+    docs = set(read_analysis(run, "aspect_documents")["doc"].to_pylist())
+    assert docs
+    assert docs <= set(run.vector_docs().tolist())
+
+
+def test_a_run_in_an_object_store_gets_labels_of_another_aspect_from_a_machine_that_has_nothing_of_it(
+    cache: Path, here: Path, elsewhere: Path, tmp_path: Path
+) -> None:
+    there = mirror_at(here)
+    assert there is not None
+    for path in (cache / "run").rglob("*"):
+        if path.is_file():
+            there.store.put(path.relative_to(cache).as_posix(), path)
+    label.run(LabelConfig(elsewhere, "run", labels="file", aspect="mood", file=_moods(tmp_path)))
+    _has_moods(Run(here, "run"))

@@ -127,6 +127,9 @@ SETTLED = """(call) => {
 }"""
 
 
+TOUR_CLOSED = "try { localStorage.setItem('headscope: tour', 'closed'); } catch { /* a page without storage */ }"
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     from playwright.sync_api import expect, sync_playwright
@@ -147,16 +150,18 @@ def _patient(make: Callable[..., Any]) -> Callable[..., Any]:
     Playwright's own half a minute is short on a busy machine.
 
     It is a reader who asked for no motion: the grey bars that shimmer while a page comes are drawn without a graphics
-    card, which took up to half of what it costs to open a page.
+    card, which took up to half of what it costs to open a page. The tour is closed, unless it is a ``first_visit``.
     """
 
-    def made(*args: Any, **options: Any) -> Any:
+    def made(*args: Any, first_visit: bool = False, **options: Any) -> Any:
         opened = make(*args, **{"reduced_motion": "reduce", **options})
         opened.set_default_timeout(SLOW)
         if seed := os.environ.get("SLOW_WIRE"):
             opened.on("page", _slow_requests)
             opened.add_init_script(SLOW_WIRE.replace("SEED", str(int(seed))))
         opened.add_init_script(WATCH)
+        if not first_visit:
+            opened.add_init_script(TOUR_CLOSED)
         return opened
 
     return made

@@ -92,7 +92,9 @@ async def stages(walker: Walker) -> None:
 
 
 async def topics(walker: Walker) -> None:
-    await walker.turn("topics", stage=walker.chance.randint(1, 3))
+    await walker.turn("topics", stage=walker.chance.randint(1, 3), tab="heads")
+    await walker.pick("Topic")
+    await walker.turn("topics", stage=walker.chance.randint(1, 3), tab="disagreements")
     await walker.pick("Stage")
     await walker.pick("Label")
 

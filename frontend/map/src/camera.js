@@ -5,7 +5,7 @@
 export const WHOLE = { x: 0.5, y: 0.5, zoom: 1 };
 const ZOOMS = [0.2, 500];
 const PLACES = [-1, 2];
-const FORM = /^-?\d(?:\.\d{1,6})?,-?\d(?:\.\d{1,6})?,\d{1,3}(?:\.\d{1,2})?$/;
+const FORM = /^-?\d(?:\.\d{1,6})?,-?\d(?:\.\d{1,6})?,\d{1,3}(?:\.\d{1,3})?$/;
 
 export function parseCamera(text) {
   if (!text || !FORM.test(text)) return null;
@@ -19,7 +19,7 @@ export function formatCamera(camera) {
   const { x, y, zoom } = limited(camera);
   if (Math.abs(zoom - 1) < 0.005 && Math.abs(x - 0.5) < 0.0005 && Math.abs(y - 0.5) < 0.0005) return null;
   const digits = Math.min(6, 3 + Math.max(0, Math.ceil(Math.log10(zoom)))); // finer than a pixel at any zoom
-  return [x.toFixed(digits), y.toFixed(digits), zoom.toFixed(2)].map(Number).join(",");
+  return [x.toFixed(digits), y.toFixed(digits), zoom.toFixed(3)].map(Number).join(",");
 }
 
 export function limited({ x, y, zoom }) {

@@ -16,7 +16,7 @@ from pages.shared.data import RunState
 from pages.shared.heads_in_address import parse_heads
 from pages.shared.url import a, choice_to_url
 
-_CAMERA = re.compile(r"-?[0-9](\.[0-9]{1,6})?,-?[0-9](\.[0-9]{1,6})?,[0-9]{1,3}(\.[0-9]{1,2})?")
+_CAMERA = re.compile(r"-?[0-9](\.[0-9]{1,6})?,-?[0-9](\.[0-9]{1,6})?,[0-9]{1,3}(\.[0-9]{1,3})?")
 _NAMES = ("area", "doc", "heads", "colour", "camera", "layout", "focus", "list", "front")
 """What the browser reports, with a document or an area that was chosen. The camera is not ``view``: that is the Head
 profile's, and choices go from page to page."""

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.explore.overview.one_file import save_as_one_file
 from pages.explore.overview.report import beside_the_study, every_finding, what_heads_are
 from pages.explore.overview.sections import facts, one_head, run_table
 from pages.explore.overview.story import story
@@ -15,7 +16,8 @@ state = choose_run()
 
 with st.container(horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute"):
     st.title("Headscope", width="content")
-    tour_button()
+    if state is not None:
+        tour_button()
 st.markdown(
     "A text-embedding model turns a document into one vector. Inside, many **attention heads** each contribute a part. "
     "Headscope shows what each head contributes, and whether that is more than any slice of the vector would."
@@ -26,6 +28,7 @@ if ready(state):
     story(state)
     beside_the_study(state)
     every_finding(state)
+    save_as_one_file(state)
     what_heads_are(state)
     whose_section(state)
     compare_link(state)

@@ -41,23 +41,26 @@ def facts(state: RunState) -> None:
     """The model and the corpus in one line; the rest is in its tooltip."""
     assert state.manifest is not None
     model, counts = state.manifest.model, state.manifest.steps["embed"].counts
-    details = [f"heads read at layer {model['layer']}", f"{counts.get('tokens', 0):,} tokens"]
+    details = [
+        f"heads read at layer {model['layer']}",
+        f"hidden size {model['hidden']}",
+        f"{counts.get('tokens', 0):,} tokens",
+    ]
     if counts.get("duplicate"):
         details.append(f"{plural(counts['duplicate'], 'duplicate')} removed")
     if counts.get("truncated"):
         details.append(f"{plural(counts['truncated'], 'document')} truncated to {model['max_tokens']} tokens")
-    if state.analysed:
-        details.append(f"labels: {plain(label_facts(state.manifest).sentence)}")
     details.append(plain(f"built {state.manifest.steps['embed'].finished or ''}"[:16]))
     details.append(plain(_stored(state)))
     details += [plain(note) for note in model["notes"]]
+    labels = f" · labels: {plain(label_facts(state.manifest).sentence)}" if state.analysed else ""
     terms = "  \n".join(f"**{name}** – {meaning}" for name, meaning in _WHAT_IS.items())
     st.markdown(
         f"**{plain(shortened(model['name'], 120))}** · {plural(model['layers'], 'layer')}, "
-        f"{heads_in_groups(state.manifest)} of width {model['head_dim']}, hidden size {model['hidden']}, "
+        f"{heads_in_groups(state.manifest)} of width {model['head_dim']}, "
         f"{plain(model['pooling'])} pooling · "
         f"{plural(state.manifest.corpus['documents'], 'document')}, "
-        f"{plain(shortened(state.manifest.corpus['source'], 200))}",
+        f"{plain(shortened(state.manifest.corpus['source'], 200))}{labels}",
         help="  \n".join(f"{detail[0].upper()}{detail[1:]}" for detail in details) + "\n\n" + terms,
     )
 

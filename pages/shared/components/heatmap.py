@@ -66,6 +66,8 @@ canvas.moving { cursor: grabbing; }
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 """
 
+STYLE = TIP_CSS + _CSS
+
 _NEEDED = {"cell": ("panel", "row", "column"), "row": ("panel", "row"), "topic": ("block",)}
 
 _mount = component(
@@ -73,7 +75,7 @@ _mount = component(
     "dom.js",
     "heatmap.js",
     html='<div class="hs-heat-map"></div>',
-    css=TIP_CSS + _CSS,
+    css=STYLE,
 )
 
 

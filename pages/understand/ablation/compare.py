@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import streamlit as st
 
-from core.analysis.ablation_effects import ANGLE, HEAD, MEASURES, QUALITY
+from core.analysis.ablation_effects import ANGLE, HEAD, measure_name, measure_title
 from core.analysis.ablation_findings import amount, head_name, points
 from core.analysis.null import ABOVE
 from core.runs.steps import command
@@ -18,7 +18,7 @@ from pages.shared.notices import shows_mistakes
 from pages.shared.section import section
 from pages.shared.text import plain, safe
 from pages.understand.ablation.figures import VERDICTS, ComparedHead, compared, scatter_figure
-from pages.understand.ablation.state import AblationView, shares, slices
+from pages.understand.ablation.state import AblationView, measures_of, shares, slices
 
 
 @shows_mistakes
@@ -31,9 +31,9 @@ def instruments(shown: AblationView) -> None:
         st.info("This layer was not measured: the step ran with --layers.", icon=":material/info:")
         return
     columns = ["with it", "without it", "random removals"]
-    lines = [(safe(MEASURES[name][0].upper() + MEASURES[name][1:]), _cells(row)) for name, row in found.items()]
+    lines = [(safe(measure_title(name)), _cells(row)) for name, row in found.items()]
     if (group := shown.of_group()) is not None:
-        lines.append((safe(f"Its key/value group {shown.group}: {MEASURES[shown.measure]}"), _cells(group)))
+        lines.append((safe(f"Its key/value group {shown.group}: {measure_name(shown.measure)}"), _cells(group)))
     st.html(figure_table(columns, 1, lines))
     st.caption("Below each value: the change with its 95 % CI, paired by document, then the verdict.")
     if shown.head:
@@ -76,7 +76,13 @@ def _read(shown: AblationView) -> None:
 def negative_heads(shown: AblationView) -> None:
     """Heads whose removal helps beyond the noise, in any measure of quality, with what they attend to."""
     section("Heads whose removal helps", "helps", "beyond the noise", "attention type")
-    rows = [row for name in QUALITY for row in shown.rows(HEAD, name).values() if row["verdict"] == ABOVE]
+    rows = [
+        row
+        for name in measures_of(shown.state)
+        if name != ANGLE
+        for row in shown.rows(HEAD, name).values()
+        if row["verdict"] == ABOVE
+    ]
     if not rows:
         st.markdown("No head's removal helps beyond the noise.")
         return
@@ -86,8 +92,8 @@ def negative_heads(shown: AblationView) -> None:
         attends = f" Its attention is {types[place]['type']}." if place in types else ""
         st.markdown(
             plain(
-                f"{head_name(row).capitalize()}: {points(row['change'])} more of {MEASURES[row['measure']]} without "
-                f"it (95 % CI {points(row['low'])} to {points(row['high'])}).{attends}"
+                f"{head_name(row).capitalize()}: {points(row['change'])} more of {measure_name(row['measure'])} "
+                f"without it (95 % CI {points(row['low'])} to {points(row['high'])}).{attends}"
             )
         )
     if not types:
@@ -117,7 +123,7 @@ def scatter(shown: AblationView) -> None:
         pa.Table.from_pylist([vars(one) for one in heads]),
         f"One dot per head, labelled layer.head where an instrument singles it out.{where}",
         alt=f"Scatter plot of {len(heads)} heads: topic match of the slice against the change of "
-        f"{MEASURES[shown.measure]} without the head. {' '.join(_disagreement(heads))}",
+        f"{measure_name(shown.measure)} without the head. {' '.join(_disagreement(heads))}",
     )
 
 

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from core.analysis.ablation_effects import ANGLE, MEASURES
+from core.analysis.ablation_effects import ANGLE, measure_name
 from core.analysis.ablation_findings import amount, described
 from core.analysis.null import ABOVE, WITHIN
 from core.model.shape import ModelShape
 from core.runs.tables import Row
 from pages.shared.components.layer_grid import Cell, LayerGrid, Scale
 from pages.shared.figures.template import LEGEND_ABOVE, template
+from pages.shared.text import drawn
 from pages.shared.theme import DIVERGING, GRID_LINE, INK, MUTED, SEQUENTIAL, SERIES, SMALL_TICK_SIZE, colour_at
 
 MOST_NAMED = 14
@@ -33,7 +34,7 @@ def effect_grid(cells: Mapping[tuple[int, int], Row], measure: str, shape: Model
             return None
         share = row["change"] / top if measure == ANGLE else 0.5 - 0.5 * row["change"] / top
         who = f"head {head}" if head else "all heads"
-        label = f"Layer {layer}, {who}\n{MEASURES[measure]} {described(row)}".replace("; ", "\n")
+        label = f"Layer {layer}, {who}\n{measure_name(measure)} {described(row)}".replace("; ", "\n")
         return Cell(colour_at(share, stops), label, "●" if row["verdict"] not in (None, WITHIN) else "")
 
     ends = (amount(measure, 0.0), amount(measure, top)) if measure == ANGLE else (_points(top), _points(-top))
@@ -41,7 +42,7 @@ def effect_grid(cells: Mapping[tuple[int, int], Row], measure: str, shape: Model
     if 1 < shape.kv_heads < shape.heads:
         breaks = list(range(1, shape.heads, shape.heads // shape.kv_heads))
     return LayerGrid(
-        label=f"Change of {MEASURES[measure]} without each of {shape.heads} heads of {shape.layers} layers.",
+        label=f"Change of {measure_name(measure)} without each of {shape.heads} heads of {shape.layers} layers.",
         rows=[f"layer {layer}" for layer in range(1, shape.layers + 1)],
         columns=["all", *(str(head) for head in range(1, shape.heads + 1))],
         cells=[[cell(layer, head) for head in range(shape.heads + 1)] for layer in range(1, shape.layers + 1)],
@@ -132,7 +133,9 @@ def scatter_figure(heads: Sequence[ComparedHead], measure: str, chosen: tuple[in
         height=430,
         xaxis={"tickformat": ".0%", "title": {"text": "topic match of the head's slice alone, stage 1"}},
         yaxis={
-            "title": {"text": f"{MEASURES[measure]} without it, {'degrees' if measure == ANGLE else 'points'}"},
+            "title": {
+                "text": f"{drawn(measure_name(measure))} without it, {'degrees' if measure == ANGLE else 'points'}"
+            },
             "tickfont": {"color": INK[theme]},
         },
         legend={**LEGEND_ABOVE, "font": {"size": SMALL_TICK_SIZE}},

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import pyarrow as pa
 import streamlit as st
 
-from core.analysis.ablation_pruning import BY_ANGLE, BY_CHANCE, GREEDY, ORDERS
+from core.analysis.ablation_pruning import BY_ANGLE, BY_CHANCE, BY_SHARE, GREEDY, ORDERS
 from core.model.heads_off import HeadsOff
 from core.runs.steps import command
 from core.runs.tables import Row
@@ -20,7 +20,12 @@ from pages.shared.text import plain
 from pages.shared.theme import MUTED, SERIES
 from pages.understand.ablation.state import AblationView, ablation_rows
 
-_NAMES = {GREEDY: "chosen one by one", BY_ANGLE: "least movement first", BY_CHANCE: "random order"}
+_NAMES = {
+    GREEDY: "chosen one by one",
+    BY_ANGLE: "least movement first",
+    BY_SHARE: "smallest share first",
+    BY_CHANCE: "random order",
+}
 
 
 @shows_mistakes
@@ -36,14 +41,20 @@ def pruning(shown: AblationView) -> None:
         return
     sentence = verdict(rows, shown.shape.layers * shown.shape.heads)
     st.markdown(sentence)
+    known = [name for name in ORDERS if any(row["order"] == name for row in rows)]
     show.figure(
         pruning_figure(rows, show.theme()),
         "ablation pruning",
         pa.Table.from_pylist(rows),
-        f"Same-topic nDCG@10 on the held-out half of the sample. Heads go {ORDERS[GREEDY]}; {ORDERS[BY_ANGLE]}; or "
-        f"{ORDERS[BY_CHANCE]} (mean, worst and best of several).",
-        alt=f"Line chart: same-topic nDCG@10 as heads are switched off in three orders. {sentence.replace('**', '')}",
+        f"Same-topic nDCG@10 on the held-out half of the sample. Heads go {'; '.join(ORDERS[name] for name in known)} "
+        "(mean, worst and best of several).",
+        alt=f"Line chart: same-topic nDCG@10 as heads are switched off in {len(known)} orders. "
+        f"{sentence.replace('**', '')}",
     )
+    if BY_SHARE not in known:
+        st.caption(
+            "Removal by share is not there: an older version pruned these heads, or `layers` had not measured shares."
+        )
     _take_away(shown, rows, sentence)
 
 
@@ -69,11 +80,18 @@ def verdict(rows: Sequence[Row], heads: int) -> str:
 
 def pruning_figure(rows: Sequence[Row], theme: str) -> go.Figure:
     figure = go.Figure()
-    colours = {GREEDY: SERIES[theme][0], BY_ANGLE: SERIES[theme][4], BY_CHANCE: MUTED[theme]}
+    colours = {
+        GREEDY: SERIES[theme][0],
+        BY_ANGLE: SERIES[theme][4],
+        BY_SHARE: SERIES[theme][2],
+        BY_CHANCE: MUTED[theme],
+    }
     for order, name in _NAMES.items():
+        if not any(row["order"] == order for row in rows):
+            continue
         mine = sorted((row for row in rows if row["order"] == order), key=lambda row: int(row["removed"]))
         x = [row["removed"] for row in mine]
-        if order != BY_ANGLE:
+        if order in (GREEDY, BY_CHANCE):
             figure.add_trace(band(x, [row["low"] for row in mine], [row["high"] for row in mine], colours[order]))
         figure.add_trace(
             go.Scatter(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import streamlit as st
 
-from core.analysis.ablation_effects import ANGLE, HEAD, MEASURES
+from core.analysis.ablation_effects import ANGLE, HEAD, measure_title
 from core.analysis.ablation_findings import ablation_findings
 from core.analysis.null import BELOW, WITHIN
 from core.runs.labels import CIRCULAR_NOTE, label_facts
@@ -34,7 +34,7 @@ def choose_view(state: RunState) -> AblationView:
         "effect",
         measures,
         measures[0],
-        format_func=lambda name: MEASURES[name][0].upper() + MEASURES[name][1:],
+        format_func=measure_title,
         help=why("ablation"),
     )
     shape = state.manifest.shape
@@ -91,8 +91,7 @@ def overview(shown: AblationView) -> None:
 
 def title(shown: AblationView) -> str:
     """Of the grid's section."""
-    name = MEASURES[shown.measure]
-    return f"{name[0].upper()}{name[1:]} without each head"
+    return f"{measure_title(shown.measure)} without each head"
 
 
 def _scale(measure: str) -> str:

@@ -8,7 +8,7 @@ from functools import cached_property
 import pyarrow as pa
 import streamlit as st
 
-from core.analysis.ablation_effects import GROUP, HEAD, LAYER, MEASURES
+from core.analysis.ablation_effects import GROUP, HEAD, LAYER, measures_in_order
 from core.model.shape import ModelShape
 from core.runs.manifest import Manifest
 from core.runs.results import read_analysis
@@ -68,7 +68,7 @@ class AblationView:
     def of_head(self) -> dict[str, Row]:
         """By measure: the chosen head's row."""
         kind = HEAD if self.head else LAYER
-        found = {name: self.rows(kind, name).get((self.layer, self.head)) for name in MEASURES}
+        found = {name: self.rows(kind, name).get((self.layer, self.head)) for name in measures_of(self.state)}
         return {name: row for name, row in found.items() if row is not None}
 
     def of_group(self) -> Row | None:
@@ -77,8 +77,7 @@ class AblationView:
 
 
 def measures_of(state: RunState) -> list[str]:
-    known = {row["measure"] for row in ablation_rows(state, "ablation")}
-    return [name for name in MEASURES if name in known]
+    return measures_in_order(row["measure"] for row in ablation_rows(state, "ablation"))
 
 
 def ablation_rows(state: RunState, table: str) -> list[Row]:

@@ -7,6 +7,7 @@ from pages.shared.data import RunState
 from pages.shared.empty_states import ready
 from pages.shared.notices import shows_mistakes
 from pages.understand.aspects.detail import confused, reading, values
+from pages.understand.aspects.layer import at_layer, choose_layer
 from pages.understand.aspects.sections import AspectView, against_each_other, choose_measure, chosen, matrix, mingled
 
 state = choose_run()
@@ -21,11 +22,13 @@ st.markdown(
 @shows_mistakes
 def aspects(state: RunState) -> None:
     assert state.manifest is not None
-    left, right = st.columns(2, gap="medium", vertical_alignment="top")
+    left, right, last = st.columns(3, gap="medium", vertical_alignment="top")
     with left:
         stage = choose_stage(state.manifest)
     with right:
         measure = choose_measure()
+    with last:
+        layer = choose_layer(state, stage, measure)
     shown = AspectView.of(state, stage, measure)
     if not shown.names:
         st.info(
@@ -34,8 +37,15 @@ def aspects(state: RunState) -> None:
             icon=":material/label_off:",
         )
         return
+    if layer != int(state.manifest.model["layer"]):
+        shown = at_layer(shown, layer)
+        if not shown.names:
+            st.info(f"No aspect has enough documents in the sample of layer {layer}.", icon=":material/label_off:")
+            return
     matrix(shown)
     against_each_other(shown)
+    if shown.layer is not None:
+        return
     aspect, head = chosen(shown)
     values(shown, aspect, head)
     confused(shown, aspect, head)

@@ -10,6 +10,7 @@ import streamlit as st
 
 from core.analysis.aspect_findings import ENTANGLED, AspectRows
 from core.analysis.aspect_probe import ACCURACY, MEASURES
+from core.analysis.null import ABOVE
 from core.runs.aspects import SOURCES
 from core.runs.labels import CIRCULAR
 from core.runs.tables import Row
@@ -25,6 +26,8 @@ from pages.shared.url import decide, linked
 from pages.understand.aspects.figures import Slices, matrix_grid, pair_alt, pair_figure
 
 PROFILE = "pages/explore/head_profile/page.py"
+PAIR = "two aspects"
+"""The figure's name."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class AspectView:
     """By aspect."""
     heads: Mapping[str, tuple[Row, ...]]
     """By aspect: index 0 is the full embedding."""
+    layer: int | None = None
+    """None: the run's own, of which alone values and documents are stored."""
 
     @classmethod
     def of(cls, state: RunState, stage: int, measure: str) -> AspectView:
@@ -74,9 +79,8 @@ def choose_measure() -> str:
 def matrix(shown: AspectView) -> None:
     """Every head by every aspect at a glance."""
     st.subheader("What each head carries", help=why("aspect", "random slices"), anchor=False)
-    heads = carried_here(shown.state, shown.stage)
-    said = "; ".join(f"**head {head}**: {plain(each.sentence)}" for head, each in heads.items() if each.sentence)
-    st.markdown(said + "." if said else "At this stage no head carries an aspect beyond random slices.")
+    where = "At this stage" if shown.layer is None else f"At layer {shown.layer}, stage {shown.stage},"
+    st.markdown(_carried(shown) or f"{where} no head carries an aspect beyond random slices.")
 
     def pick(place: GridCell) -> None:
         decide("aspect", shown.names[place.row])
@@ -91,7 +95,7 @@ def matrix(shown: AspectView) -> None:
         st.caption(
             plain(
                 f"Percent of the way from chance to the best at this stage; ▲ above, ▼ below random slices. "
-                f"{count} documents, each left out once; no two are near-duplicates. Click a cell for its details."
+                f"{count} documents, each left out once; no two are near-duplicates. {_baseline(shown)}"
             )
         )
         show.downloads("aspects", lambda: pa.Table.from_pylist([row for each in shown.heads.values() for row in each]))
@@ -100,6 +104,31 @@ def matrix(shown: AspectView) -> None:
         st.warning(
             f"Circular: the embedding itself made the labels of {plain(', '.join(circular))}.", icon=":material/sync:"
         )
+
+
+def _carried(shown: AspectView) -> str:
+    """By head at the run's own layer; at another one by aspect, for what a head does not carry is not tested there."""
+    if shown.layer is None:
+        heads = carried_here(shown.state, shown.stage)
+        said = "; ".join(f"**head {head}**: {plain(each.sentence)}" for head, each in heads.items() if each.sentence)
+    else:
+        above = {
+            name: [str(row["head"]) for row in rows[1:] if row["verdict"] == ABOVE]
+            for name, rows in shown.heads.items()
+        }
+        said = "; ".join(
+            f"**{plain(name)}**: head{'s' if len(found) > 1 else ''} {', '.join(found)}"
+            for name, found in above.items()
+            if found
+        )
+    return f"{said}." if said else ""
+
+
+def _baseline(shown: AspectView) -> str:
+    if shown.layer is None:
+        return "Click a cell for its details."
+    slicings = next(iter(shown.summaries.values()))["slicings"]
+    return f"{slicings} random slicings. Values and documents are stored for the run's own layer only."
 
 
 def _mark(shown: AspectView) -> GridCell | None:
@@ -138,13 +167,31 @@ def against_each_other(shown: AspectView) -> None:
             ]
         )
 
+    def pick() -> None:
+        if head := _picked_head(len(rows[0]) - 1):
+            decide("head", head)
+
     show.figure(
         pair_figure(both, rows, slices, shown.measure, show.theme()),
-        "two aspects",
+        PAIR,
         data,
-        f"The ellipse holds 95 % of random slices. All heads together: {full}.",
+        f"The ellipse holds 95 % of random slices. All heads together: {full}. Click a head to open its profile.",
         alt=pair_alt(both, rows),
+        on_pick=pick,
     )
+    if head := _picked_head(len(rows[0]) - 1):
+        to_profile(head, f"Open head {head}'s profile")
+
+
+def _picked_head(heads: int) -> int:
+    """The head whose point was clicked, 0 where none was; the ellipse is no head."""
+    found = next(iter(show.picked(PAIR)), 0)
+    return int(found) if isinstance(found, (int, float)) and 1 <= found <= heads else 0
+
+
+def to_profile(head: int, label: str) -> None:
+    kept = {name: value for name, value in st.query_params.items() if name in ("run", "stage")}
+    st.page_link(PROFILE, label=label, icon=":material/person_search:", query_params={**kept, "head": str(head)})
 
 
 def chosen(shown: AspectView) -> tuple[str, int]:
@@ -156,9 +203,7 @@ def chosen(shown: AspectView) -> tuple[str, int]:
             st.selectbox, "Aspect", "aspect", shown.names, shown.names[0], format_func=lambda name: shortened(name, 60)
         )
         head = choose_head(shown.state.manifest.shape.heads)
-    kept = {name: value for name, value in st.query_params.items() if name in ("run", "stage")}
-    kept["head"] = str(head)
-    st.page_link(PROFILE, label=f"Profile of head {head}", icon=":material/person_search:", query_params=kept)
+    to_profile(head, f"Profile of head {head}")
     row, full, summary = shown.heads[aspect][head], shown.heads[aspect][0], shown.summaries[aspect]
     with st.container(horizontal=True, gap="medium"):
         _metric(f"Head {head}", row, f"{row['verdict']} random slices, p = {row['p_adjusted']:.3f}")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from core.analysis.layer_measures import BETWEEN_GROUPS, FULL, MEASURES, WITHIN_GROUP
+from core.analysis.layer_measures import BETWEEN_GROUPS, DIFFERENCE, FULL, MEASURES, WITHIN_GROUP
 from core.analysis.null import WITHIN
 from core.model.shape import ModelShape
 from core.model.stages import HEADS, RANDOM
@@ -52,6 +52,8 @@ def curves_figure(rows: Sequence[Row], cells: np.ndarray, view: LayerView, theme
             }
         )
     for series, name in MEASURES[view.measure].series.items():
+        if series == DIFFERENCE:
+            continue
         mine = sorted((row for row in rows if row["series"] == series and row["value"] is not None), key=_layer)
         traces += _curve(mine, name, series, theme)
     chance = next((row["chance"] for row in rows if row["chance"] is not None), None)

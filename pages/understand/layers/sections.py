@@ -8,13 +8,15 @@ import streamlit as st
 
 from core.analysis.layer_findings import (
     REFERENCES,
+    beyond_guessing,
     depth_finding,
     difference_to_slices,
     held_against,
+    probe_difference,
     specialising,
     topic_structure,
 )
-from core.analysis.layer_measures import MEASURES
+from core.analysis.layer_measures import DIFFERENCE, MEASURES
 from core.analysis.null import WITHIN
 from core.runs.labels import CIRCULAR_NOTE, label_facts
 from core.runs.steps import command
@@ -106,9 +108,10 @@ def headline(sweep: LayerSweep, view: LayerView) -> None:
     """At which layers heads specialise, and where in depth the full embedding finds topics."""
     stage, layers = view.stage, sweep.manifest.shape.layers
     rows = sweep.rows("layer_null_summary", stage=stage) if sweep.compared else []
+    curves = sweep.rows("layer_curves", stage=stage)
     about = [
-        depth_finding(rows, stage, layers),
-        topic_structure(sweep.rows("layer_curves", stage=stage), stage, layers),
+        depth_finding(rows, stage, layers, not beyond_guessing(curves, stage)),
+        topic_structure(curves, stage, layers),
     ]
     found = [finding for finding in about if finding is not None]
     if found and label_facts(sweep.manifest, "layers").circular:
@@ -144,8 +147,22 @@ def curves(sweep: LayerSweep, view: LayerView) -> None:
         said,
         alt=f"Line chart of {measure.name.lower()} at every layer.",
     )
-    if told := held_against(table.to_pylist(), view.stage, view.measure):
+    if view.measure == "probe":
+        _probe_difference(sweep, view)
+    elif told := held_against(table.to_pylist(), view.stage, view.measure):
         st.markdown(told)
+
+
+def _probe_difference(sweep: LayerSweep, view: LayerView) -> None:
+    rows = sweep.rows("layer_curves", stage=view.stage, measure=view.measure, series=DIFFERENCE)
+    if told := probe_difference(rows, view.stage):
+        st.markdown(told)
+    elif not rows:
+        st.info(
+            "An older version measured these layers: heads and random slices are not compared on the same splits. "
+            f"Run `{command('layers', sweep.run.name)}` to compare them.",
+            icon=":material/info:",
+        )
 
 
 def _against_slices(sweep: LayerSweep, view: LayerView, measure: str) -> None:
@@ -169,7 +186,8 @@ def _against_slices(sweep: LayerSweep, view: LayerView, measure: str) -> None:
         st.markdown(told)
     section("Where in depth do heads specialise?", "specialisation", "random slices")
     found = specialising(sweep.rows("layer_null_summary", stage=view.stage), view.stage)
-    shown = found.layers(measure) if found else []
+    known = beyond_guessing(sweep.rows("layer_curves", stage=view.stage), view.stage)
+    shown = found.layers(measure) if found and known else []
     said = f"Standard deviation of {name[0].lower()}{name[1:]} over the heads of a layer and over random "
     said += "slices: their median, with a band up to the 95th percentile of slicings."
     if measure in REFERENCES:

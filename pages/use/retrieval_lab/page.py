@@ -8,8 +8,8 @@ from pages.shared.data import RunState, documents
 from pages.shared.embedding import WhyText
 from pages.shared.empty_states import not_made, ready
 from pages.shared.notices import shows_mistakes
+from pages.shared.tabs import linked_tabs
 from pages.shared.text import shortened
-from pages.shared.url import linked_tabs
 from pages.shared.without_head import SearchingText, without_head_section
 from pages.use.retrieval_lab.aspects import switch_section
 from pages.use.retrieval_lab.controls import question_control, task_control, ways_control
@@ -22,7 +22,14 @@ from pages.use.retrieval_lab.results import results_section, why_section
 from pages.use.retrieval_lab.state import SHOWN, LabView
 from pages.use.retrieval_lab.strip import empty_strip, strip, strip_place
 
-TABS = ("Results", "Metrics", "Pruning", "Without a head", "Export")
+TABS = {
+    "results": "Results",
+    "metrics": "Metrics",
+    "pruning": "Pruning",
+    "without": "Without a head",
+    "export": "Export",
+}
+OPENED_BY = {"k": "metrics", "pruned": "pruning"}
 
 
 @shows_mistakes
@@ -49,24 +56,23 @@ def lab(state: RunState) -> None:
     shown = LabView(state, stage, task, question, ways, weights, vote_weights(state, stage), rest)
     with above:
         shows_mistakes(strip)(shown)
-    for name, tab in zip(TABS, linked_tabs("lab", TABS), strict=True):
-        if tab.open:
-            with tab:
-                draw(name, shown)
+    tab, place = linked_tabs(TABS, OPENED_BY)
+    with place:
+        draw(tab, shown)
 
 
-def draw(name: str, shown: LabView) -> None:
+def draw(tab: str, shown: LabView) -> None:
     """What is in a tab."""
-    if name == "Results":
+    if tab == "results":
         results_section(shown)
         why_section(shown)
-    elif name == "Without a head":
+    elif tab == "without":
         without_head_section(shown.state, searching(shown.state, shown.question), SHOWN)
-    elif name == "Export":
+    elif tab == "export":
         export_section(shown)
     elif shown.task is None:
         not_made(shown.state, "retrieve")
-    elif name == "Metrics":
+    elif tab == "metrics":
         metrics_section(shown)
         ways_section(shown)
         weights_section(shown)

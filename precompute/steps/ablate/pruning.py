@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -19,12 +19,12 @@ def prune_rows(
     model: Embedder,
     texts: Sequence[str],
     labels: np.ndarray,
-    angle: np.ndarray,
+    scores: Mapping[str, np.ndarray],
     most: int,
     progress: Callable[[float, str], None],
     seed: int,
 ) -> Rows:
-    """Of the sample's ``texts`` and ``labels``; ``angle[layer * head]`` of the sweep names the candidates."""
+    """Of the sample's ``texts`` and ``labels``; ``scores[order][layer * head]``: the angle, and the shares if known."""
     half = np.random.default_rng([seed, 7]).permutation(len(texts)) % 2 == 0
     sides = [np.flatnonzero(half), np.flatnonzero(~half)]
     if not all(SAME_TOPIC in AblationTask(labels[side], int(labels.max()) + 1).measures for side in sides):
@@ -34,7 +34,7 @@ def prune_rows(
     choosing, telling = (
         quality_of(model, [texts[int(at)] for at in side], labels[side], int(labels.max()) + 1) for side in sides
     )
-    found = prune_by_ablation(angle, most, choosing, telling, progress, seed)
+    found = prune_by_ablation(scores, most, choosing, telling, progress, seed)
     return rows_of(found, model.info.shape)
 
 

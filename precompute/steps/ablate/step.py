@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -12,13 +12,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.analysis.ablation_effects import ANGLE, HEAD, AblationTask
+from core.analysis.ablation_pruning import BY_ANGLE, BY_SHARE
 from core.errors import Mistake
 from core.model.embedder import Embedder
 from core.retrieval.queries import Query
+from core.runs.aspects import Aspect, aspects_digest, aspects_of
 from core.runs.manifest import Manifest
-from core.runs.results import read_query_set
+from core.runs.results import read_analysis, read_query_set
 from core.runs.run import Run
 from core.runs.steps import STEPS
+from core.runs.vocabulary import MOST_ASPECTS
 from precompute.job.progress import Progress
 from precompute.job.step import Plan, Rows, StepResult, StepRun, run_step
 from precompute.job.work import Work
@@ -47,12 +50,17 @@ def run(config: AblateConfig, progress: Progress | None = None, work: Work | Non
         topics = topics_of(config.topics, manifest, names)
         queries = _queries(config, run, manifest, documents["id"].to_pylist())
         layers = _layers(config, manifest)
+        aspects = aspects_of(run)[:MOST_ASPECTS]
         asked = [[query.text, list(query.relevant)] for query in queries]
+        made = made_from(manifest, topics, names, source)
+        if aspects:
+            made["aspects"] = aspects_digest(aspects)
+        shares = _shares(run, manifest) if config.prune else None
         sample = partial(choose_sample, manifest, topics, names, config.documents, config.seed)
         return Plan(
-            inputs=config.inputs(made_from(manifest, topics, names, source), asked),
+            inputs=config.inputs({**made, **({} if shares is None else {"shares": shares.tolist()})}, asked),
             files=[run.analysis_path(name) for name in STEPS["ablate"].tables],
-            make=lambda step: _sweep(step, config, sample(), queries, layers, source),
+            make=lambda step: _sweep(step, config, _Asked(sample(), queries, aspects, shares), layers, source),
         )
 
     return run_step("ablate", config, plan, progress, work, config.again)
@@ -61,13 +69,12 @@ def run(config: AblateConfig, progress: Progress | None = None, work: Work | Non
 def _sweep(
     step: StepRun,
     config: AblateConfig,
-    sample: Sample,
-    queries: Sequence[Query],
+    asked: _Asked,
     layers: Sequence[int],
     source: str | None,
 ) -> StepResult:
     step.meter.at(0, "loading the model")
-    ablation = _Ablation(step, config, sample, queries)
+    ablation, sample = _Ablation(step, config, asked), asked.sample
     step.begin(config.options(source))
     # What comes after the head is computed for every removal, what comes before it once.
     depth = step.manifest.shape.layers
@@ -100,17 +107,33 @@ def _sweep(
     )
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What embeddings are measured by."""
+
+    sample: Sample
+    queries: Sequence[Query]
+    aspects: Sequence[Aspect]
+    shares: np.ndarray | None
+    """``[layer * head]``: each head's mean share of the embedding; None where ``layers`` has not measured them."""
+
+
 class _Ablation:
     """The sample, ready to be swept; the model and the plain embeddings once a layer asks for them."""
 
-    def __init__(self, step: StepRun, config: AblateConfig, sample: Sample, queries: Sequence[Query]) -> None:
-        self._step, self._config, self._sample = step, config, sample
+    def __init__(self, step: StepRun, config: AblateConfig, given: _Asked) -> None:
+        self._step, self._config, self._sample, self._shares = step, config, given.sample, given.shares
+        sample = given.sample
         place = {int(doc): at for at, doc in enumerate(sample.docs)}
-        asked = [(one.text, tuple(place[doc] for doc in one.relevant if doc in place)) for one in queries]
+        asked = [(one.text, tuple(place[doc] for doc in one.relevant if doc in place)) for one in given.queries]
         asked = [(text, relevant) for text, relevant in asked if relevant]
         topics = sample.topics if (sample.labels >= 0).any() else ()
         self.task = AblationTask(
-            sample.labels, len(topics), tuple(relevant for _, relevant in asked), centre=config.centre
+            sample.labels,
+            len(topics),
+            tuple(relevant for _, relevant in asked),
+            centre=config.centre,
+            aspects=tuple((each.name, each.codes[sample.docs]) for each in given.aspects),
         )
         self._topics = topics
         self._docs = texts_of(step.run, step.manifest, sample.docs)
@@ -138,7 +161,11 @@ class _Ablation:
         def progress(share: float, message: str) -> None:
             self._step.meter.at(SWEPT + (1 - SWEPT) * share, message)
 
-        rows = prune_rows(self._model, self._docs, self._sample.labels, angle, most, progress, self._config.seed)
+        scores = {BY_ANGLE: angle}
+        if self._shares is not None:
+            swept = np.isfinite(angle)  # heads of layers that were not swept stay
+            scores[BY_SHARE] = np.where(swept, self._shares, np.inf)
+        rows = prune_rows(self._model, self._docs, self._sample.labels, scores, most, progress, self._config.seed)
         return {"ablation_pruning": rows}
 
     @cached_property
@@ -156,6 +183,17 @@ class _Ablation:
     @cached_property
     def _instead(self) -> dict[int, Tensor] | None:
         return self._model.mean_outputs(self._docs) if self._config.how == "mean" else None
+
+
+def _shares(run: Run, manifest: Manifest) -> np.ndarray | None:
+    if not (manifest.is_done("layers") and run.has(run.analysis_path("parts"))):
+        return None
+    shape = manifest.shape
+    found = np.full((shape.layers, shape.heads), np.nan)
+    for row in read_analysis(run, "parts").to_pylist():
+        if row["kind"] == HEAD:
+            found[row["layer"] - 1, row["head"] - 1] = row["mean"]
+    return None if np.isnan(found).any() else found.ravel()
 
 
 def _joined(tables: dict[str, pa.Table]) -> dict[str, pa.Table]:

@@ -11,13 +11,13 @@ import pyarrow as pa
 from core.analysis.ablation_effects import (
     HEAD,
     LAYER,
-    MEASURES,
     MOVED,
     AblationTask,
     against_noise,
     angles,
     changes_of,
     least_spread,
+    measures_in_order,
     verdicts,
 )
 from core.analysis.bootstrap import Interval
@@ -123,6 +123,6 @@ def with_noise(ablation: pa.Table, noise: pa.Table) -> pa.Table:
             figures: dict[str, Any] = {"noise": floor.mean, "noise_low": floor.low, "noise_high": floor.high}
             figures |= {"p": floor.p, "p_adjusted": floor.adjusted}
             row |= {name: float(values[at]) for name, values in figures.items()} | {"verdict": verdict}
-    order = list(MEASURES)
+    order = measures_in_order(row["measure"] for row in rows)
     rows.sort(key=lambda row: (row["layer"], row["kind"], row["head"], order.index(row["measure"])))
     return as_table({name: [row[name] for row in rows] for name in ablation.schema.names}, ANALYSIS["ablation"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +14,7 @@ from core.analysis.head_measures import LEAST_LABELLED
 from core.analysis.stage_rows import StageRows
 from core.errors import Mistake
 from core.machine import cores
-from core.runs.aspects import Aspect, aspects_of
+from core.runs.aspects import Aspect, aspects_digest, aspects_of
 from core.runs.manifest import Manifest
 from core.runs.run import Run
 from core.runs.shares import space_of
@@ -124,10 +123,7 @@ def _inputs(config: AspectsConfig, manifest: Manifest, aspects: Sequence[Aspect]
         {
             "algorithm": ALGORITHM,
             "embed": manifest.vectors_fingerprint,
-            "aspects": [
-                [each.name, each.source, list(each.values), hashlib.sha256(each.codes.tobytes()).hexdigest()]
-                for each in aspects
-            ],
+            "aspects": aspects_digest(aspects),
             "settings": [value for _, value, _ in _settings(config)],
         }
     )

@@ -65,7 +65,7 @@ def _own_options(command: argparse.ArgumentParser) -> None:
         default=TOPIC,
         metavar="NAME",
         help=f"what is labelled: {TOPIC} (the default), {LANGUAGE}, {listed(value_lists())}, whose values come with "
-        "the project, or any other with a list of its own (--topics FILE: one value per line, a definition after a tab)",
+        "the project, or your own with --topics FILE: one value per line, a definition after a tab",
     )
     command.add_argument(
         "--column", metavar="NAME", help="of --aspect and --labels column: the corpus's column (default: the aspect's)"

@@ -19,22 +19,26 @@ from core.analysis.probe import LEAST_DOCS
 from core.analysis.topics import AUTO
 from core.errors import Mistake
 from core.model.embedder import Embedder
+from core.runs.aspects import Aspect, aspects_digest, aspects_of
 from core.runs.labels import COLUMN
 from core.runs.manifest import Manifest
 from core.runs.run import Run
 from core.runs.steps import STEPS
+from core.runs.vocabulary import MOST_ASPECTS
 from precompute.job.fingerprint import fingerprint
 from precompute.job.progress import Progress
 from precompute.job.step import Plan, Rows, StepResult, StepRun, run_step
 from precompute.job.topic_vectors import TopicModel
 from precompute.job.work import Work
 from precompute.steps.analyse.step import made_from, source_of, topics_of
+from precompute.steps.aspects.sample import AspectSample
+from precompute.steps.layers.aspects import add_layer_aspects, layer_aspects
 from precompute.steps.layers.parts import part_rows
 from precompute.steps.layers.rows import LayerRows, embed_layers
 from precompute.steps.layers.sample import Sample, choose_sample, texts_of
 from precompute.steps.layers.tables import add_layer
 
-ALGORITHM = 2
+ALGORITHM = 3
 """Raised whenever the same inputs give other figures."""
 
 
@@ -64,18 +68,21 @@ def run(config: LayersConfig, progress: Progress | None = None, work: Work | Non
         documents = run.documents(["topic", "label_source"])
         names, source = documents["topic"].to_pylist(), source_of(documents["label_source"])
         topics = topics_of(config.topics, manifest, names)
+        aspects = aspects_of(run)[:MOST_ASPECTS]
         sample = partial(choose_sample, manifest, topics, names, config.documents, config.seed)
         return Plan(
-            inputs=_inputs(config, manifest, topics, names, source),
+            inputs=_inputs(config, manifest, topics, names, source, aspects),
             files=[run.analysis_path(name) for name in STEPS["layers"].tables],
-            make=lambda step: _sweep(step, config, sample(), source),
+            make=lambda step: _sweep(step, config, sample(), source, aspects),
             staging="analysis/staging layers",
         )
 
     return run_step("layers", config, plan, progress, work, config.again)
 
 
-def _sweep(step: StepRun, config: LayersConfig, sample: Sample, source: str | None) -> StepResult:
+def _sweep(
+    step: StepRun, config: LayersConfig, sample: Sample, source: str | None, aspects: Sequence[Aspect]
+) -> StepResult:
     from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
     layers, meter = step.manifest.shape.layers, step.meter
@@ -86,11 +93,14 @@ def _sweep(step: StepRun, config: LayersConfig, sample: Sample, source: str | No
     meter.at(0.5, "shares of the embedding")
     step.stage_tables("parts", partial(part_rows, step.run, step.manifest, load, sample, rows, config.seed))
     load.cache_clear()  # the model's memory is needed no more
+    probed = layer_aspects(aspects, sample.docs, texts_of(step.run, step.manifest, sample.docs))
     # Some hundred documents are small matrices, on which several threads lose more than they win.
     with threadpool_limits(1):
         for layer in range(layers):
             meter.at(0.5 + 0.5 * layer / layers, f"figures of layer {layer + 1}")
-            step.stage_tables(f"layer={layer + 1}", partial(_measure, config, step.manifest, sample, rows, layer))
+            step.stage_tables(
+                f"layer={layer + 1}", partial(_measure, config, step.manifest, sample, probed, rows, layer)
+            )
     step.join_tables()
     labelled = int((sample.labels >= 0).sum())
     del rows  # their files are open until then
@@ -120,7 +130,9 @@ def _embed(step: StepRun, config: LayersConfig, sample: Sample, load: Callable[[
     return embed_layers(step.staging, texts, manifest.shape, step.inputs, load, on_batch)
 
 
-def _measure(config: LayersConfig, manifest: Manifest, sample: Sample, rows: LayerRows, layer: int) -> dict[str, Rows]:
+def _measure(
+    config: LayersConfig, manifest: Manifest, sample: Sample, probed: AspectSample, rows: LayerRows, layer: int
+) -> dict[str, Rows]:
     tables: dict[str, Rows] = {name: {} for name in STEPS["layers"].tables}
     count = len(sample.docs)
     for stage in manifest.study_stages:
@@ -129,14 +141,22 @@ def _measure(config: LayersConfig, manifest: Manifest, sample: Sample, rows: Lay
             both[:count], both[count:], sample.labels, manifest.shape, sample.probe, config.centre, config.seed
         )
         add_layer(tables, layer + 1, stage, figures, sample.labels, sample.topics, sample.docs)
+        heads = manifest.shape.heads
+        add_layer_aspects(tables["layer_aspects"], layer + 1, stage, both[:count], probed, heads, config.seed)
     return tables
 
 
 def _inputs(
-    config: LayersConfig, manifest: Manifest, topics: Sequence[str], names: Sequence[str | None], source: str | None
+    config: LayersConfig,
+    manifest: Manifest,
+    topics: Sequence[str],
+    names: Sequence[str | None],
+    source: str | None,
+    aspects: Sequence[Aspect],
 ) -> str:
     settings = [config.documents, config.centre, config.seed]
-    return fingerprint({"algorithm": ALGORITHM, **made_from(manifest, topics, names, source), "settings": settings})
+    made = {**made_from(manifest, topics, names, source), "aspects": aspects_digest(aspects)}
+    return fingerprint({"algorithm": ALGORITHM, **made, "settings": settings})
 
 
 def _options(config: LayersConfig, source: str | None) -> dict[str, object]:

@@ -9,7 +9,7 @@ import numpy as np
 from core.analysis.bootstrap import Interval
 from core.analysis.by_topic import by_topic
 from core.analysis.layer_figures import AgainstSlices, LayerFigures
-from core.analysis.layer_measures import LEAST, MEASURES, MOST, TO_READ
+from core.analysis.layer_measures import DIFFERENCE, LEAST, MEASURES, MOST, TO_READ
 from core.runs.schema import ANALYSIS
 from precompute.job.step import Rows, add
 from precompute.steps.analyse.null_tables import summary_columns
@@ -52,7 +52,8 @@ def _add_measures(tables: dict[str, Rows], place: dict[str, int], found: LayerFi
             add(tables["layers"], **place, head=head, measure=name, **columns)
         for series in measure.series:
             columns = _interval(figure.series[series] if figure else None, 0)
-            columns |= {end: number(getattr(figure, end)) if figure else None for end in ("chance", "majority")}
+            known = figure if series != DIFFERENCE else None  # chance is no baseline of a difference
+            columns |= {end: number(getattr(known, end)) if known else None for end in ("chance", "majority")}
             add(tables["layer_curves"], **place, measure=name, series=series, **columns)
 
 

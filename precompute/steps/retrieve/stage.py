@@ -84,11 +84,11 @@ def study_stage(
         chosen = np.sort(np.random.default_rng(given.seed).permutation(len(found.posed.own))[:fitting])
         posed = found.posed.some(chosen)
         asked = ask(found.index, posed, found.topics, lambda share: on_progress(_SHARES[0] * share, "every head looks"))
-        _study(tables, stage, task, posed, found.index, asked, scales, given, on_progress)
+        study_task(tables, stage, task, posed, found.index, asked, scales, given, on_progress)
     return tables
 
 
-def _study(
+def study_task(
     tables: dict[str, Rows],
     stage: int,
     task: str,
@@ -99,6 +99,7 @@ def _study(
     given: StageTasks,
     on_progress: OnProgress,
 ) -> None:
+    """Adds the rows of one task."""
     looked, compared, pruned, _ = _SHARES
     found = compare_ways(
         asked,

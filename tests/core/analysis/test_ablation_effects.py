@@ -9,6 +9,7 @@ from scipy import stats
 from core.analysis import ablation_effects
 from core.analysis.ablation_effects import (
     ANGLE,
+    ASPECT,
     EXAMPLES,
     KINDS,
     MEASURES,
@@ -20,7 +21,9 @@ from core.analysis.ablation_effects import (
     against_noise,
     changes_of,
     false_alarms,
+    measure_name,
     ndcg,
+    same_value,
     verdicts,
 )
 from core.analysis.ablation_pruning import ORDERS
@@ -57,6 +60,28 @@ def test_topic_match_nearest_documents_and_angles_by_hand() -> None:
     assert found[ANGLE] == pytest.approx([90, 90, 90])
     assert asked.neighbours(rows, [0]).tolist() == [[1, 2]]
     assert EXAMPLES not in found  # no topic has five
+
+
+def test_same_values_among_the_nearest_by_hand() -> None:
+    """Documents at 0°, 1°, 2°, 50°, 51° and one without a value between them; all others are among the nearest 10."""
+    at = np.radians([0, 1, 2, 50, 51, 25])
+    rows = np.stack([np.cos(at), np.sin(at)], axis=1)
+    codes = np.array([0, 0, 1, 1, 2, -1])
+    found = same_value(rows, codes)
+    assert found[:4] == pytest.approx([1 / 4, 1 / 4, 1 / 4, 1 / 4])
+    assert np.isnan(found[4:]).all()  # nobody else has its value; it has none
+    crowd = np.radians([*range(11), 90, 91, 92])  # eleven of value 0, then three of value 1
+    values = same_value(np.stack([np.cos(crowd), np.sin(crowd)], axis=1), np.array([0] * 11 + [1] * 3))
+    assert values[:11] == pytest.approx([1.0] * 11)
+    assert values[11:] == pytest.approx([0.2] * 3)
+
+
+def test_aspects_are_measured_where_two_documents_share_a_value() -> None:
+    codes = (("genre", np.array([0, 0, 1])), ("none", np.array([-1, 0, 1])))
+    asked = task([-1, -1, -1], 0, aspects=codes)
+    assert asked.measures == [ASPECT + "genre", ANGLE]
+    assert ASPECT == vocabulary.ABLATION_ASPECT
+    assert measure_name(ASPECT + "genre") == "same genre among the 10 nearest"
 
 
 def test_ndcg_is_that_of_the_retrieval_study() -> None:

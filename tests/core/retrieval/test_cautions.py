@@ -64,11 +64,19 @@ def test_nothing_is_recommended_where_rankings_cannot_differ(
     (found,) = retrieval_cautions([*ranked(full, chance), *ranked(FINE, 0.1, stage=2)])
     assert found.sentence == f"Task same topic, stage 1: {said} Nothing is recommended there. Check the labels."
     assert found.evidence == (
-        f"stage 1: nDCG@10 {full[0]:.3f} ({full[1]:.3f}–{full[2]:.3f}), random order {chance:.3f}; 250 queries"
+        f"stage 1: nDCG@10 {full[0]:.3f} ({full[1]:.3f}–{full[2]:.3f}), random order {chance:.3f} "
+        f"(up to {chance:.3f}); 250 queries"
     )
     assert pruned_sentence(pruned(), SHAPE, 1, given=[found]) == found.sentence
     assert pruned_sentence(pruned(stage=2), SHAPE, 2, given=[found]).startswith("1 of 12 heads ")
     assert pruned_sentence(pruned("queries"), SHAPE, 1, given=[found]).startswith("1 of 12 heads ")
+
+
+def test_random_order_counts_with_its_own_interval() -> None:
+    full, chance = ranked((0.2, 0.15, 0.25), 0.12)
+    assert retrieval_cautions([full, chance | {"high": 0.14}]) == []
+    (found,) = retrieval_cautions([full, chance | {"high": 0.16}])
+    assert "not shown to rank better than random order" in found.sentence
 
 
 def test_just_inside_the_scale_is_no_reason_for_a_caution() -> None:
