@@ -12,6 +12,7 @@ from pages.shared.server.front_door import ICON, front_door
 from pages.shared.server.guard import MIDDLEWARE
 from pages.shared.server.lifespan import ROUTES, lifespan
 from pages.shared.server.visit import shown_run, visit
+from pages.shared.theme import FOCUS_RING
 from pages.shared.url import note_page
 
 # A folder per page, with its page.py: a direct child of pages/ could be reached around this file.
@@ -21,6 +22,7 @@ PAGES = {
         ("head_map", "Head map", "scatter_plot"),
         ("heat_map", "Topic heat map", "grid_on"),
         ("head_profile", "Head profile", "person_search"),
+        ("compare_runs", "Compare runs", "compare"),
     ],
     "Understand": [
         ("stages", "Stages", "layers"),
@@ -56,10 +58,12 @@ def show() -> None:
     page = st.navigation(
         {section: [_page(section, *page) for page in pages] for section, pages in PAGES.items()},
         position="sidebar" if door is None else "hidden",
+        expanded=True,
     )
     if door is not None:  # the address is known, but nothing of its page is run
         door()
         return
+    st.html(FOCUS_RING)
     note_page(page.url_path)
     visit(page)
     st.sidebar.caption(f"Headscope {VERSION}")  # below what the page puts there

@@ -64,7 +64,6 @@ def first_page(run: str) -> float:
     """Seconds, in this process, that has shown nothing yet."""
     from streamlit.testing.v1 import AppTest
 
-    import pages.explore.overview.compare
     import pages.explore.overview.report  # noqa: F401
 
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)

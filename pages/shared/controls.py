@@ -137,9 +137,24 @@ def choose_document(state: RunState, first: np.ndarray | None = None) -> int | N
     return number - 1
 
 
+def other_runs(state: RunState) -> dict[str, RunState]:
+    """The runs that this one can be compared with, by name: those that have figures."""
+    return {other.run.name: other for other in runs() if other.analysed and other.run.name != state.run.name}
+
+
+def compare_link(state: RunState) -> None:
+    """To the page that compares this run with another: the one that a link names, or the page's own choice."""
+    others = other_runs(state)
+    if others:
+        named = st.query_params.get("beside", "")
+        query = {"run": state.run.name} | ({"beside": named} if named in others else {})
+        label = f"Compare with {plain(named)}" if named in others else "Compare with another run"
+        st.page_link("pages/explore/compare_runs/page.py", label=label, icon=":material/compare:", query_params=query)
+
+
 def choose_other_run(state: RunState) -> RunState | None:
     """A run to compare with; without another one that has figures, nothing is asked."""
-    others = {other.run.name: other for other in runs() if other.analysed and other.run.name != state.run.name}
+    others = other_runs(state)
     if not others:
         return None
     name = linked(

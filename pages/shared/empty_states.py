@@ -42,7 +42,7 @@ def empty_cache() -> None:
         )
         _offer_demo()
         st.caption("For a corpus of your own, in a terminal:")
-        st.code("python -m precompute all my-run --source my-corpus.jsonl", language="bash")
+        st.code("python -m precompute all my-run --source my-corpus.jsonl", language=None, wrap_lines=True)
 
 
 def _offer_demo() -> None:
@@ -102,7 +102,7 @@ def not_analysed(state: RunState) -> None:
     lacks = "has other labels than its figures were made from" if state.outdated else "has vectors, but no figures yet"
     st.info(f"The run {plain(state.run.name)} {lacks}.", icon=":material/query_stats:")
     st.caption("Compute them in a terminal; the page updates when they are ready.")
-    st.code(command("analyse", state.run.name), language="bash")
+    st.code(command("analyse", state.run.name), language=None, wrap_lines=True)
 
 
 _ICONS = {
@@ -124,7 +124,7 @@ def not_made(state: RunState, step: str) -> None:
         return
     st.info(f"The run {plain(state.run.name)} has vectors, but no {what} yet.", icon=icon)
     st.caption("Make them in a terminal, then load this page again.")
-    st.code(command(step, state.run.name), language="bash")
+    st.code(command(step, state.run.name), language=None, wrap_lines=True)
 
 
 def no_labels(what: str) -> None:
@@ -153,7 +153,7 @@ def slim(manifest: Manifest, run: str) -> None:
         lines = [f"- stage {stage} {STAGES[stage].name}: {_LOST[stage]}" for stage in missing]
         st.markdown("\n".join(["What it cannot show:", "", *lines, _compared(manifest)]))
         st.caption("Embedding the corpus anew, without --stages, brings all of them; readers keep this run until then:")
-        st.code(brings_stages(run, manifest), language="bash")
+        st.code(brings_stages(run, manifest), language=None, wrap_lines=True)
 
 
 def some_vectors(manifest: Manifest, run: str) -> None:
@@ -171,7 +171,7 @@ def some_vectors(manifest: Manifest, run: str) -> None:
             "- figures for other labels, topics or queries, and other maps: they are made from all vectors"
         )
         st.caption("Embedding the corpus anew brings all of them; readers keep this run until then:")
-        st.code(brings_stages(run, manifest), language="bash")
+        st.code(brings_stages(run, manifest), language=None, wrap_lines=True)
 
 
 def without_shares(manifest: Manifest, run: str) -> None:

@@ -148,15 +148,20 @@ def caution_findings(state: RunState) -> None:
         sentences([finding for finding in found if finding.about == about], TITLES[about])
 
 
-def all_findings(state: RunState) -> None:
-    """All that this run's figures say, by subject, each with its figures and a link to the page that shows it."""
+def collected(state: RunState) -> list[Finding]:
+    """All that this run's figures say, of an analysed run."""
     assert state.manifest is not None
     found = _findings(state.run, state.analysis_version, tables(state), state.manifest.study_stages[-1])
     if state.retrieved:
         found = [*found, *_voting(state.run, state.retrieval_version, tables(state))]
     if state.manifest.is_done("ablate"):
         found = [*found, *_ablation(state.run, version_of(state.manifest, ABLATION))]
-    found = [*found, *_elsewhere(state), *aspect_findings(aspect_rows(state))]
+    return [*found, *aspect_findings(aspect_rows(state))]
+
+
+def all_findings(state: RunState) -> None:
+    """All that this run's figures say, by subject, each with its figures and a link to the page that shows it."""
+    found = [*collected(state), *_elsewhere(state)]
     for about, title in TITLES.items():
         chosen = [finding for finding in found if finding.about == about]
         if not chosen or about in FIRST:

@@ -27,7 +27,7 @@ NAMES = (
     *("run", "stage", "head", "doc", "beside", "beside_head", "view", "linked", "heads", "area", "colour", "camera"),
     *("layout", "words", "t", "size", "sort", "stages", "range", "panel", "block", "groups", "label", "mismatch"),
     *("measure", "split", "find", "layer", "type", "text", "token", "relation"),
-    *("query", "way", "other", "mix", "task", "k", "pruned", "aspect.topic", "aspect.length"),
+    *("query", "way", "other", "mix", "task", "k", "pruned", "pair", "brush", "aspect.topic", "aspect.length"),
 )
 HOSTILE = (
     *(text[:400] for text in TEXTS),

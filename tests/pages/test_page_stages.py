@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -121,31 +120,3 @@ def test_a_hostile_address_falls_back(open_page: Callable[..., AppTest], analyse
     assert app.segmented_control(key="stage").value == 1
     assert "does not exist" in app.toast[0].value
     assert "<script>" not in said(app)
-
-
-def test_the_overview_sets_two_runs_side_by_side(
-    open_page: Callable[..., AppTest], analysed_cache: Path, bare_cache: Path, tmp_path: Path
-) -> None:
-    for cache, run in ((analysed_cache, "demo"), (bare_cache, "bare")):
-        shutil.copytree(cache / run, tmp_path / run)
-    app = open_page(tmp_path, page=None)
-    assert "Topic match, best single head" not in said(app)
-    app.selectbox(key="beside").select("bare").run()
-    assert not app.exception
-    assert app.query_params["beside"] in ("bare", ["bare"])
-    for run, shown in (("demo", True), ("bare", False)):  # 'bare' has no labels, so no topic match
-        rows = read_analysis(Run(tmp_path, run), "topic_match").to_pylist()
-        first = (1, "heads", "head", 1)
-        rates = [row["rate"] for row in rows if (row["stage"], row["slicing"], row["method"], row["within"]) == first]
-        best = max(rates, default=None)
-        assert (best is not None) == shown
-        if best is not None:
-            assert f"{best:.2f} (head " in said(app)
-        probe = read_analysis(Run(tmp_path, run), "probe").to_pylist()
-        row = next(
-            row
-            for row in probe
-            if (row["stage"], row["slicing"], row["split"], row["head"]) == (2, "heads", "document", 0)
-        )
-        assert f"<td>{row['value']:.2f}<small>{row['low']:.2f} to {row['high']:.2f}</small></td>" in said(app)
-    assert "This run has no maps yet." in said(app)

@@ -2,13 +2,12 @@
 
 import streamlit as st
 
-from pages.explore.overview.compare import beside_another
 from pages.explore.overview.one_file import save_as_one_file
 from pages.explore.overview.report import beside_the_study, every_finding, what_heads_are
 from pages.explore.overview.sections import facts, one_head, run_table
 from pages.explore.overview.story import story
 from pages.shared.components.tour import tour_button
-from pages.shared.controls import choose_run
+from pages.shared.controls import choose_run, compare_link
 from pages.shared.empty_states import ready
 from pages.shared.whose import whose_section
 from pages.shared.why_similar import explain_asked
@@ -32,7 +31,7 @@ if ready(state):
     save_as_one_file(state)
     what_heads_are(state)
     whose_section(state)
-    beside_another(state)
+    compare_link(state)
     one_head(state)
     explain_asked(state)
 if state is not None:

@@ -63,7 +63,7 @@ def _dots(drawn: DotsOnBand, theme: str) -> str:
         parts.append(f'<i style="{line}"></i>')
         parts.append(
             f'<b style="right:max(0px, calc(100% - {at(drawn.full)} - 1.6rem));top:3.2rem;white-space:nowrap;'
-            f'color:{SERIES[theme][2]}">all heads {percent(drawn.full)}</b>'
+            f'color:{INK[theme]}">all heads {percent(drawn.full)}</b>'
         )
     parts.append(
         f'<b style="left:{at(drawn.least)};top:3.2rem;white-space:nowrap;color:{MUTED[theme]}">random slices</b>'

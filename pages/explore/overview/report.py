@@ -45,14 +45,14 @@ def what_heads_are(state: RunState) -> None:
     some_vectors(state.manifest, state.run.name)
     without_shares(state.manifest, state.run.name)
     if state.projected:
-        small_maps(state, "small-maps")
+        small_maps(state)
         st.page_link("pages/explore/head_map/page.py", label="Open the head map", icon=":material/arrow_forward:")
     else:
         not_made(state, "project")
 
 
-def small_maps(state: RunState, name: str) -> None:
-    """Each stage's map, small; ``name`` is unique on the page."""
+def small_maps(state: RunState) -> None:
+    """Each stage's map, small."""
     assert state.manifest is not None
     shape, shown = state.manifest.shape, preview(state)
     drawn = drawn_once(
@@ -65,7 +65,7 @@ def small_maps(state: RunState, name: str) -> None:
     )
     figure(
         drawn,
-        name,
+        "small-maps",
         lambda: small_maps_table(shown.places, shown.docs),
         "Each dot is one head's vector for one document (a sample), coloured by head. Nearby dots are similar.",
         alt="A small map of all head vectors at each stage, coloured by head.",

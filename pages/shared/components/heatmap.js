@@ -488,7 +488,7 @@ function tool(parent, text, label, act) {
   const made = button(parent, "tool", text, act);
   made.tabIndex = 0;
   made.title = label;
-  made.setAttribute("aria-label", label);
+  made.setAttribute("aria-label", `${label}, ${text}`); // its name has what is written on it
   return made;
 }
 function legend(parent, limit, colours) {

@@ -23,7 +23,7 @@ class LayerGrid {
     save.type = "button";
     save.textContent = "PNG";
     save.title = "Save as a picture";
-    save.setAttribute("aria-label", save.title);
+    save.setAttribute("aria-label", "Save as a picture, PNG"); // its name has what is written on it
     save.addEventListener("click", () => this.save());
     this.frame = element("div", "frame", this.root);
     this.grid = element("div", "grid", this.frame);
@@ -82,7 +82,8 @@ class LayerGrid {
         made.dataset.row = number;
         made.dataset.column = column;
         made.tabIndex = -1;
-        made.setAttribute("aria-label", cell ? cell[2].replaceAll("\n", ", ") : "nothing to show");
+        const said = cell ? [...cell[2].split("\n"), cell[1]].filter(Boolean).join(", ") : "nothing to show";
+        made.setAttribute("aria-label", said); // with what is written in the cell, in the end
         if (!cell) return made;
         made.style.background = cell[0];
         made.style.color = cell[3];

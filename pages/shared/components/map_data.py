@@ -162,6 +162,12 @@ def read_area(text: str | None, stage: int) -> np.ndarray | None:
     return np.array([[int(value) * _FULL / _GRID for value in corner.split(".")] for corner in corners])
 
 
+def area_text(stage: int, corners: np.ndarray) -> str:
+    """The other way round: ``corners[corner, axis]`` on the map's grid as a text, with every n-th of too many."""
+    few = corners[:: -(-len(corners) // _CORNERS)] * _GRID / _FULL
+    return "_".join([str(stage), *(f"{x}.{y}" for x, y in np.clip(np.rint(few), 0, _GRID).astype(int))])
+
+
 def inside(places: np.ndarray, polygon: np.ndarray) -> np.ndarray:
     """Which of ``places[…, axis]`` lie in a polygon, by the even-odd rule; the browser's rule, number for number."""
     hit = np.ones(places.shape[:-1], dtype=bool)

@@ -50,9 +50,11 @@ class Arrows:
 def arrows_html(found: Arrows, theme: str) -> str:
     """The sentence with its arrows as HTML; it scrolls where it is wider than the page."""
     image, width = _svg(found, theme)
+    said = spoken(found).replace("<", "‹").replace(">", "›")  # with "]>" or "-->" in it the browser's filter drops it
     source = b64encode(image.encode()).decode()
     return (
-        f'<div class="hs-arrows" style="overflow-x: auto; max-width: 100%"><img alt="{safe(spoken(found))}" '
+        f'<div class="hs-arrows" tabindex="0" role="group" aria-label="Sentence with arrows" '
+        f'style="overflow-x: auto; max-width: 100%"><img alt="{safe(said)}" '
         f'width="{width:.0f}" style="max-width: none; display: block" src="data:image/svg+xml;base64,{source}"></div>'
     )
 

@@ -108,7 +108,7 @@ def scatter(shown: AblationView) -> None:
     heads = compared(shown.rows(HEAD), read)
     if not heads:
         st.info("This run does not compare heads with random slices yet. Run:", icon=":material/info:")
-        st.code(command("layers", shown.state.run.name), language="bash")
+        st.code(command("layers", shown.state.run.name), language=None, wrap_lines=True)
         return
     layers = {one.layer for one in heads}
     st.markdown(plain(" ".join(_disagreement(heads))))

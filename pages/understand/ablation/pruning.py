@@ -37,7 +37,7 @@ def pruning(shown: AblationView) -> None:
     if not rows:
         st.info("Heads were not removed one after another in this run yet. Run:", icon=":material/content_cut:")
         half = shown.shape.layers * shown.shape.heads // 2
-        st.code(command("ablate", run.name, "--prune", str(half)), language="bash")
+        st.code(command("ablate", run.name, "--prune", str(half)), language=None, wrap_lines=True)
         return
     sentence = verdict(rows, shown.shape.layers * shown.shape.heads)
     st.markdown(sentence)
@@ -127,7 +127,7 @@ def _take_away(shown: AblationView, rows: Sequence[Row], sentence: str) -> None:
         st.markdown(f"**Export the smaller model**: {plain(model)} without these {len(off)} heads.")
         st.download_button("heads.json", made.to_json(), "heads.json", "application/json", on_click="ignore")
         st.caption("With this file, the command writes a folder that sentence-transformers can load.")
-        st.code(command("export", run, "--heads heads.json", f"--to {run}-pruned"), language="bash")
+        st.code(command("export", run, "--heads heads.json", f"--to {run}-pruned"), language=None, wrap_lines=True)
 
 
 def _points(change: float) -> str:

@@ -37,7 +37,9 @@ def label_section(state: RunState) -> None:
     )
     if facts.source is None:
         st.info("No document of this run has a label.", icon=":material/label_off:")
-        st.code(f"python -m precompute label {state.run.name} --labels openai --dry-run", language="bash")
+        st.code(
+            f"python -m precompute label {state.run.name} --labels openai --dry-run", language=None, wrap_lines=True
+        )
     else:
         mark = " :orange-badge[circular]" if facts.circular else ""
         st.markdown(f"Active: **{plain(facts.sentence)}**.{mark}")
