@@ -41,7 +41,7 @@ help:
 	@echo "make frontend       build the head map's bundle again (needs Node)"
 	@echo "make docs           build the documentation into build/site, with every internal link checked (seconds)"
 	@echo "make docs-write     write the generated pages of docs/ again: command line, files, cost tables"
-	@echo "make screenshots    take the pictures of every page again, for README and the tour (two minutes)"
+	@echo "make screenshots    take the pictures of every page again, for README and the tour (five minutes)"
 	@echo "make moving-picture make README's moving picture again (a minute)"
 	@echo "make lock           requirements.txt to the image's lock files, with hashes; then make licences sbom"
 	@echo "make licences       THIRD_PARTY.md again, from the packages' metadata"
@@ -200,7 +200,9 @@ docs-write: $(VENV)/.installed-dev
 	$(BIN)/python -m docs.run_files --write
 	$(BIN)/python -m docs.numbers --write > /dev/null
 
+# The second run is for the page that compares two.
 screenshots: $(VENV)/.installed-dev chromium demo
+	$(BIN)/python -m precompute all demo-layer4 --layer 4 --without retrieve layers aspects attention
 	$(BIN)/python -m docs.screenshots
 
 moving-picture: $(VENV)/.installed-dev chromium demo
