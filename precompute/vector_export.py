@@ -39,7 +39,7 @@ class VectorExportConfig:
 
 
 @dataclass(frozen=True)
-class PartRows:
+class ExportedRows:
     """Some documents: their numbers, what is known of them, and their vectors ``[doc, head * dim]``."""
 
     docs: np.ndarray
@@ -87,15 +87,15 @@ def _kept(config: VectorExportConfig, manifest: Manifest) -> Kept:
     return kept
 
 
-def _rows(run: Run, stage: int) -> Iterator[PartRows]:
+def _rows(run: Run, stage: int) -> Iterator[ExportedRows]:
     docs, lookup, first = run.vector_docs(), run.document_lookup(), 0
     for part in run.finite_vectors(stage):
         own = docs[first : first + len(part)]
-        yield PartRows(own, lookup.rows(own, ["id", "title", "topic"]), part)
+        yield ExportedRows(own, lookup.rows(own, ["id", "title", "topic"]), part)
         first += len(part)
 
 
-def _faiss(rows: Iterator[PartRows], manifest: Manifest, kept: Kept, path: Path) -> str:
+def _faiss(rows: Iterator[ExportedRows], manifest: Manifest, kept: Kept, path: Path) -> str:
     """An exact index of the kept heads as one vector: its inner product is the lab's score."""
     import faiss
 
@@ -112,13 +112,13 @@ def _faiss(rows: Iterator[PartRows], manifest: Manifest, kept: Kept, path: Path)
     )
 
 
-def _by_head(part: PartRows, manifest: Manifest, kept: Kept) -> dict[str, np.ndarray]:
+def _by_head(part: ExportedRows, manifest: Manifest, kept: Kept) -> dict[str, np.ndarray]:
     """``head_11`` → ``[doc, dim]`` of length 1."""
     vectors = split_heads(part.vectors, kept.stage, manifest.shape).astype(np.float32)
     return {f"head_{head}": unit(vectors[:, head - 1]) for head in sorted(kept.weights)}
 
 
-def _parquet(rows: Iterator[PartRows], manifest: Manifest, kept: Kept, path: Path) -> str:
+def _parquet(rows: Iterator[ExportedRows], manifest: Manifest, kept: Kept, path: Path) -> str:
     """A row per document, a column per head."""
     writer = None
     for part in rows:
@@ -135,7 +135,7 @@ def _parquet(rows: Iterator[PartRows], manifest: Manifest, kept: Kept, path: Pat
     return NOT_MAX_SIM
 
 
-def _jsonl(rows: Iterator[PartRows], manifest: Manifest, kept: Kept, path: Path) -> str:
+def _jsonl(rows: Iterator[ExportedRows], manifest: Manifest, kept: Kept, path: Path) -> str:
     """A line per document: ``id``, ``payload`` and ``vector``, a named vector per head, as Qdrant's points are."""
     with path.open("w", encoding="utf-8") as file:
         for part in rows:
@@ -146,7 +146,7 @@ def _jsonl(rows: Iterator[PartRows], manifest: Manifest, kept: Kept, path: Path)
     return NOT_MAX_SIM
 
 
-KINDS: dict[str, Callable[[Iterator[PartRows], Manifest, Kept, Path], str]] = {
+KINDS: dict[str, Callable[[Iterator[ExportedRows], Manifest, Kept, Path], str]] = {
     "faiss": _faiss,
     "parquet": _parquet,
     "jsonl": _jsonl,

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from core.analysis.heat_map import frequent_topics, heat_map
 from core.analysis.stratify import stratified
+from core.model.shape import ModelShape
 from core.model.stages import HEADS, STAGES
 from core.runs.describe import stored
 from core.runs.labels import label_codes
@@ -47,6 +48,7 @@ def gathered(run: Run, texts: str) -> tuple[Packed, dict[str, Any]]:
         "run": run.name,
         "facts": _facts(run, texts),
         "heads": manifest.shape.heads,
+        "groups": _groups(manifest.shape),
         "stages": [{"stage": stage, "name": STAGES[stage].name} for stage in manifest.stages],
         "first": manifest.stages[0],
         "missing": {},
@@ -73,6 +75,14 @@ def gathered(run: Run, texts: str) -> tuple[Packed, dict[str, Any]]:
     header["tables"] = _tables(run)
     header["documents"] = _documents(run, np.array(sorted(shown), dtype=np.int64), texts, packed)
     return packed, header
+
+
+def _groups(shape: ModelShape) -> list[list[int]]:
+    """The heat map's first and last row of each key/value group; none where every head, or all, have one."""
+    size = shape.heads // shape.kv_heads
+    if shape.kv_heads in (1, shape.heads):
+        return []
+    return [[first, first + size - 1] for first in range(1, shape.heads + 1, size)]
 
 
 def _facts(run: Run, texts: str) -> list[list[str]]:

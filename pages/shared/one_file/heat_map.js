@@ -77,6 +77,7 @@ function sheetOf(run, view, documents) {
     data: {
       label: `Heat map of ${docs.length} documents in ${count} topics, ${rows} rows.`,
       rows: names,
+      groups: run.groups,
       blocks: cells.topics.slice(0, count),
       starts,
       columns: docs.length,
