@@ -175,9 +175,9 @@ def test_what_differs_is_told_apart_from_what_one_run_alone_says() -> None:
     ]
     there = [Finding("stage", "At stage 2.", "0.5"), Finding("heads", "Head 1.", "0.7")]
     found = {one.title: one for one in subjects(here, there)}
-    assert list(found) == ["Heads that stand out", "Where to extract", "Voting against the full embedding"]
+    assert list(found) == ["Heads that stand out", "Where to extract", "Voting compared with the full embedding"]
     assert [one.same for one in found.values()] == [True, False, False]
-    assert not found["Voting against the full embedding"].there
+    assert not found["Voting compared with the full embedding"].there
 
 
 def test_an_area_is_read_as_it_was_written() -> None:
