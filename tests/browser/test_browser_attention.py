@@ -88,10 +88,10 @@ def test_arrows_over_example_sentences_and_a_relation_s_ranking(page: Page, addr
     expect(page.get_by_role("heading", name="Layer 6, head 1 in example sentences")).to_be_visible()
     arrows = page.locator(".hs-arrows img")
     expect(arrows).to_have_count(5)
-    expect(page.get_by_text("right in 15 of 15 here")).to_be_visible()
+    expect(page.get_by_text("correct for 15 of 15 here")).to_be_visible()
     page.get_by_role("radio", name="modifier").click()
-    expect(page.get_by_text("right in 3 of 5 here")).to_be_visible()
-    expect(page.get_by_alt_text("The to <b>sank</b>: wrong, right is boat")).to_have_count(1)
+    expect(page.get_by_text("correct for 3 of 5 here")).to_be_visible()
+    expect(page.get_by_alt_text("The to ‹b›sank‹/b›: wrong, right is boat")).to_have_count(1)
 
     def loaded() -> None:  # neither the policy nor the sanitiser keeps the images out
         widths = arrows.evaluate_all("all => all.map(one => one.complete && one.naturalWidth)")

@@ -27,11 +27,11 @@ def test_islands_have_the_names_of_chosen_heads_and_the_points_are_counted(page:
     expect(status).to_have_text("80 points")
 
     def on_their_islands() -> None:
-        for head in (1, 2, 3, 4):  # the medoid of a row of twenty is one of the two in its middle
+        for head in (1, 2, 3, 4):  # a row of twenty is equally dense everywhere: any of its points will do
             box = labels.nth(head - 1).bounding_box()
             assert box is not None
             x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-            (left, top), (right, _) = spot(page, 8, head), spot(page, 11, head)
+            (left, top), (right, _) = spot(page, 0, head), spot(page, 19, head)
             assert left <= x <= right
             assert abs(y - top) <= 3
 

@@ -61,7 +61,7 @@ def test_filter_stage_switch_and_drilldown_work_without_a_network(demo: Path, of
     expect(page.locator(".head-map .foot").get_by_text("3,900 points")).to_be_visible()
     page.locator(".head-map").get_by_role("button", name="head 11", exact=True).dblclick()
     expect(page.locator(".head-map")).to_have_attribute("data-heads", "11")
-    expect(page.locator(".head-map .foot")).to_contain_text("325 of chosen heads")
+    expect(page.locator(".head-map .foot")).to_contain_text("325 of 3,900 points")
     # Colour, and another stage: the filter stays.
     page.get_by_label("Colour by").select_option("topic")
     expect(page.locator(".head-map")).to_have_attribute("data-colour", "topic")

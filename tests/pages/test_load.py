@@ -58,4 +58,4 @@ def test_readers_at_once_see_all_pages_and_nobody_another_s_document(
     assert others == [[]] * (READERS - 1)
     assert curious
     assert set(curious) == {f"another reader's word: {walkers[0].word}"}
-    assert all(len(walker.reader.pages) == 12 for walker in walkers), "the navigation has reached everybody"
+    assert all(len(walker.reader.pages) == 13 for walker in walkers), "the navigation has reached everybody"

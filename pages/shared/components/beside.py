@@ -1,7 +1,8 @@
 """What a click on a picture brings, beside it: a panel to the right, or a sheet below on a narrow screen.
 
 Its other half is beside.js. ``beside`` makes both places, ``asked`` is called when a gesture on it is received.
-Then the panel is brought into view and gets the focus; closing gives it back to the picture.
+Then the panel is brought into view. It gets the focus after a key, and on a narrow screen; after a click the focus
+stays in the picture. Closing gives it back to the picture.
 """
 
 from __future__ import annotations
@@ -16,6 +17,21 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.shared.components.mount import component
 
 _ASKED = "results that gestures have asked for"
+GRID_BESIDE = 16
+"""Heads that a grid may have for its result to be beside it: a wider one needs the whole page."""
+
+
+def _stacked(where: str) -> str:
+    """The result below the picture, for frames that ``where`` selects."""
+    frame = f'[class*="st-key-hs-beside-"]{where}'
+    return f"""
+{frame} {{ flex-direction: column; }}
+{frame} > :has(> [class*="st-key-hs-picture-"]), {frame} > :has(> [class*="st-key-hs-result-"]) {{
+  flex: none; width: 100%; position: static; }}
+{frame} [class*="st-key-hs-result-"] {{ max-height: none; }}
+"""
+
+
 _STYLE = """<style>
 [class*="st-key-hs-beside-"] { align-items: flex-start; }
 [class*="st-key-hs-beside-"] > :has(> [class*="st-key-hs-picture-"]) { flex: 1 1 0; min-width: 0; }
@@ -29,13 +45,8 @@ _STYLE = """<style>
 [class*="st-key-hs-result-"] > .stElementContainer:first-child { position: sticky; top: 0; z-index: 5; height: 0;
   margin-bottom: -.5rem; }
 [class*="st-key-hs-result-"] h3 { font-size: 1.25rem; padding: .2rem 2.4rem .2rem 0; }
-@media (max-width: 1099px) {
-  [class*="st-key-hs-beside-"] { flex-direction: column; }
-  [class*="st-key-hs-beside-"] > :has(> [class*="st-key-hs-picture-"]),
-  [class*="st-key-hs-beside-"] > :has(> [class*="st-key-hs-result-"]) { flex: none; width: 100%; position: static; }
-  [class*="st-key-hs-result-"] { max-height: none; }
-}
-</style>"""
+"""
+_STYLE += f"""@media (max-width: 1099px) {{ {_stacked("")} }}{_stacked('[class*="-below"]')}</style>"""
 _CSS = """
 .corner { position: relative; height: 0; }
 .close { position: absolute; right: 0; top: 0; width: 2rem; height: 2rem; font: inherit; font-size: 1.1rem;
@@ -70,14 +81,17 @@ class Beside:
             yield
 
 
-def beside(name: str) -> Beside:
-    """Both places, by a ``name`` of small letters; the picture's never moves, so that what is drawn there stays."""
+def beside(name: str, below: bool = False) -> Beside:
+    """Both places, by a ``name`` of small letters; the picture's never moves, so that what is drawn there stays.
+
+    A picture that needs the page's whole width has its result ``below`` it on every screen.
+    """
     st.html(_STYLE)
-    frame = st.container(horizontal=True, key=f"hs-beside-{name}", gap="medium")
+    frame = st.container(horizontal=True, key=f"hs-beside-{name}{'-below' if below else ''}", gap="medium")
     return Beside(name, frame, frame.container(key=f"hs-picture-{name}", gap="small"))
 
 
 def asked(name: str) -> None:
-    """Called when a gesture on the picture has been received: its result comes into view, and gets the focus."""
+    """Called when a gesture on the picture has been received: its result comes into view."""
     counts = st.session_state.get(_ASKED, {})
     st.session_state[_ASKED] = {**counts, name: counts.get(name, 0) + 1}

@@ -102,6 +102,10 @@ def _facts(run: Run, texts: str) -> list[list[str]]:
     ]
 
 
+_LEADING = (*FIRST, "specialisation", "heads", "runs", "stage")
+"""What stands open at the top; the other findings are folded."""
+
+
 def _findings(run: Run) -> list[dict[str, Any]]:
     """In the Overview's order, its first ones marked."""
     order = list(TITLES)
@@ -111,7 +115,7 @@ def _findings(run: Run) -> list[dict[str, Any]]:
             "title": TITLES.get(one.about, one.about),
             "sentence": visible(one.sentence),
             "evidence": visible(one.evidence),
-            "first": one.about in FIRST,
+            "first": one.about in _LEADING,
         }
         for one in found
     ]

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.shared.components.beside import beside
+from pages.shared.components.beside import GRID_BESIDE, beside
 from pages.shared.controls import choose_run
 from pages.shared.empty_states import ready
 from pages.shared.section import section
@@ -23,7 +23,7 @@ if ready(state, "ablate"):
     shown = choose_view(state)
     headline(shown)
     section(title(shown), "grid", "ablation", "random removals", "beyond the noise")
-    places = beside("ablation")
+    places = beside("ablation", below=shown.shape.heads > GRID_BESIDE)
     with places.picture:
         overview(shown)
     if shown.details:

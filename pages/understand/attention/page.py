@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.shared.components.beside import beside
+from pages.shared.components.beside import GRID_BESIDE, beside
 from pages.shared.controls import choose_run
 from pages.shared.empty_states import ready
 from pages.shared.section import section
@@ -33,7 +33,7 @@ if ready(state, "attention"):
     layer, head = chosen_head(state)
     shown = AttentionView(state, layer, head)
     section("All heads by type", "types", "attention type", "attention", "sink", "delimiters")
-    places, details = beside("types"), details_open()
+    places, details = beside("types", below=shown.shape.heads > GRID_BESIDE), details_open()
     with places.picture:
         overview(shown)
         if shown.shape.layers <= FEW_LAYERS:  # a low grid leaves room under it

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.shared.components.beside import beside
+from pages.shared.components.beside import GRID_BESIDE, beside
 from pages.shared.controls import choose_run
 from pages.shared.data import RunState
 from pages.shared.empty_states import no_labels, ready
@@ -26,7 +26,7 @@ def browse(state: RunState) -> None:
         no_labels("Topic match and topic selectivity")
     curves(sweep, view)
     section("Layers × heads", "grid", *TERMS[view.measure])
-    places = beside("grid")
+    places = beside("grid", below=sweep.manifest.shape.heads > GRID_BESIDE)
     with places.picture:
         grid(sweep, view)
     if view.details:

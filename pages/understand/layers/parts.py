@@ -10,7 +10,7 @@ from core.analysis.by_topic import ByTopic
 from core.analysis.explained import TermGrid, rounded_to_sum, signed
 from core.runs.tables import Row
 from pages.shared import show
-from pages.shared.components.beside import asked, beside
+from pages.shared.components.beside import GRID_BESIDE, asked, beside
 from pages.shared.components.layer_grid import GridCell, layer_grid
 from pages.shared.data import RunState
 from pages.shared.figures.term_grid import percent, term_grid
@@ -27,11 +27,12 @@ from pages.understand.layers.state import LayerView
 @shows_mistakes
 def parts(state: RunState, view: LayerView) -> None:
     """The bar, the grid, and the chosen head's part by topic."""
+    assert state.manifest is not None
     whose_section(state)
     rows = term_rows(state, "parts")
     if not rows:
         return
-    places = beside("parts")
+    places = beside("parts", below=state.manifest.shape.heads > GRID_BESIDE)
     with places.picture:
         _grid(rows, view)
     mine = _topic_rows(state, view)

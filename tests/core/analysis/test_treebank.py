@@ -251,7 +251,7 @@ def test_half_of_the_sentences_are_for_choosing() -> None:
 
 
 def test_the_documented_counts_are_those_of_the_file(sentences: list[Sentence]) -> None:
-    page = (Path(__file__).resolve().parents[3] / "docs" / "treebank.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[3] / "docs" / "head-types.md").read_text(encoding="utf-8")
     for relation in RELATIONS:
         found = pairs(sentences, relation)
         offset = best_offset(found)
