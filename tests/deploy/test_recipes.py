@@ -142,7 +142,7 @@ def test_the_page_s_sentences_are_of_the_same_numbers() -> None:
     middle = (min(shares) * max(shares)) ** 0.5
     wrong = round(100 * (middle / min(shares) - 1))
     assert f"from {min(shares):.2f} to {max(shares):.2f}" in page
-    assert f"with {middle:.2f} for all of them, hours would be wrong by\nup to {wrong} %" in page
+    assert f"with {middle:.2f} for all, hours would be off by up to {wrong} %" in page
     assert f"{numbers.SFR.weights / 1e9:.2f} billion" in page
     tokens = numbers.measured()["tokens"]
     assert f"times {tokens['bytes'] / tokens['gpt2']:.2f}, measured" in page

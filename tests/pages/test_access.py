@@ -186,7 +186,7 @@ def test_every_page_asks_for_the_login(secrets: Path, planted_cache: Path, monke
     monkeypatch.setenv("HEADSCOPE_CACHE", str(planted_cache))
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
     pages = sorted(path for room in ("explore", "understand", "use") for path in ROOT.glob(f"pages/{room}/*/page.py"))
-    assert len(pages) == 12
+    assert len(pages) == 13
     for path in pages:
         app.switch_page(str(path.relative_to(ROOT))).run()
         assert [button.label for button in app.button] == ["Sign in"]

@@ -115,7 +115,7 @@ def test_no_address_brings_a_page_down_or_opens_what_is_not_ours(cache: Path) ->
         assert not app.exception, (page, query)
 
     holds()
-    assert len(PAGES) == 12
+    assert len(PAGES) == 13
     ours = [
         cache,
         ROOT,

@@ -206,7 +206,7 @@ def test_experiments_have_their_sections(tried: Path, monkeypatch: pytest.Monkey
     assert "older version" not in text
     app.segmented_control(key="example 6 1").set_value("modifier").run()
     assert "determiner → noun: correct for 3 of 5 here." in said(app)
-    assert "&lt;b&gt;sank" in said(app)  # what the image is called
+    assert "‹b›sank" in said(app)  # what the image is called
     assert "<b>sank" not in said(app)
     app.selectbox(key="relation").set_value("induction").run()
     assert not app.exception

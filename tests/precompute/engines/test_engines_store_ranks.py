@@ -39,7 +39,7 @@ def config(
     one_thread: None,
 ) -> EmbedConfig:
     """Twenty documents in seven parts."""
-    for name in ("precompute.engines.ranks._PATIENCE", "precompute.engines.store_ranks._PATIENCE"):
+    for name in ("precompute.engines.ranks.PATIENCE", "precompute.engines.store_ranks._PATIENCE"):
         monkeypatch.setattr(name, 0.01)
     return twenty_in_parts_of_three(here, tiny_model, write_corpus(some_rows(20)), "ranks")
 
