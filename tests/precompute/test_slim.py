@@ -365,6 +365,8 @@ def _has_moods(run: Run) -> None:
 def test_a_slim_run_gets_labels_of_another_aspect_and_figures_of_the_vectors_that_stay(
     cache: Path, tmp_path: Path
 ) -> None:
+    label.run(LabelConfig(cache, "run"))
+    analyse.run(AnalyseConfig(cache, "run"))
     slim.run(SlimConfig(cache, "run", 25))
     label.run(LabelConfig(cache, "run", labels="file", aspect="mood", file=_moods(tmp_path)))
     run = Run(cache, "run")

@@ -116,10 +116,13 @@ def test_the_note_says_what_a_slim_run_cannot_show_and_the_command_that_brings_i
 
 
 def test_overview_says_how_vectors_are_kept_and_what_the_drawing_lacks(open_page: Callable[..., AppTest]) -> None:
-    text = said(open_page("pages/explore/overview/page.py", run="slim"))
-    assert "Vectors: stage 3 as int8 (of each head's vector the largest number is 127 steps" in text
-    assert text.count("(not kept in this run)") == 2
-    assert "Vectors: stages 1, 2 and 3 as float16" in said(open_page("pages/explore/overview/page.py", run="whole"))
+    def tooltips(app: AppTest) -> str:
+        return "\n".join(one.proto.help for one in app.markdown).replace("\\", "")  # as it is read
+
+    app = open_page("pages/explore/overview/page.py", run="slim")
+    assert "stage 3 as int8 (of each head's vector the largest number is 127 steps" in tooltips(app)
+    assert said(app).count("(not kept in this run)") == 2
+    assert "stages 1, 2 and 3 as float16" in tooltips(open_page("pages/explore/overview/page.py", run="whole"))
 
 
 def test_a_head_beside_one_of_a_run_that_lacks_the_stage(open_page: Callable[..., AppTest]) -> None:

@@ -386,7 +386,7 @@ def test_a_run_by_a_second_name_is_renewed_in_its_own_folder(planted: Run) -> No
 
 
 def test_a_page_says_that_a_new_version_is_being_built(planted: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    sentence = "A new version of this run is being built. Until it is finished you see this one."
+    sentence = "A new version of this run is being built. You see the old one until it is finished."
     begin_copy(planted, "analyse")
     app = page_at(planted.cache, "pages/understand/stages/page.py", monkeypatch)
     assert sentence not in [caption.value for caption in app.sidebar.caption], "nobody is at work on it"
