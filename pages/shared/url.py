@@ -14,6 +14,7 @@ import streamlit as st
 Choice = TypeVar("Choice", int, str)
 _KEPT, _PAGE, _TURNED = "the address kept from page to page", "the page that is shown", "the page was turned"
 _SHOWN, _CHOSEN = "choices that the page has shown", "the reader has just chosen"
+_OVERTAKEN = "choices that were sent before the address that was written last had arrived"
 MOST_LETTERS = 200
 """Of words in the address; a link's further ones are left out."""
 
@@ -53,6 +54,8 @@ def choice_from_url(name: str, options: Sequence[Choice], default: Choice) -> No
     given = st.query_params.get(name)
     ours = given == st.session_state.get(_written(name))
     if _widget_counts(name, ours) and st.session_state.get(name) in options:
+        if not ours:  # the browser sent this before it had the address that was written last
+            st.session_state.setdefault(_OVERTAKEN, set()).add(name)
         return
     found = next((option for option in options if str(option) == given), None)
     if found is None and given is not None and not ours:
@@ -77,7 +80,9 @@ def a(name: str) -> str:
 def choice_to_url(name: str, value: Choice, default: Choice) -> None:
     """Puts the choice into the address; a default leaves no trace there."""
     text = None if value == default else str(value)
-    if text != st.query_params.get(name):
+    overtaken = name in st.session_state.get(_OVERTAKEN, ()) and text is not None
+    st.session_state.get(_OVERTAKEN, set()).discard(name)
+    if text != st.query_params.get(name) or overtaken:  # what the browser has by now is another one, then
         if text is None:
             del st.query_params[name]
         else:
