@@ -1,8 +1,8 @@
 // The panel beside a picture: its close button, its height, and where the focus goes. The panel itself is a container of
-// the page, filled by the server; this script lives in its first element.
+// the page, filled by the server; this script lives in its first element. The focus follows the result after a key; after
+// a click it stays in the picture, where arrow keys go on from what was clicked (copy_link.js, on every page, knows which).
 
 const hub = (window.headscopeBeside ??= {}); // by name: how many gestures have been answered
-const input = (window.headscopeInput ??= watchInput());
 const panels = new WeakMap(); // one a container: a rerun of the page finds it as it was
 const WIDE = window.matchMedia("(min-width: 1100px)");
 const TOP = 64, LEAST = 320, ENOUGH = 560, MARGIN = 16; // pixels: the app's header, heights of a panel, the air below it
@@ -22,15 +22,6 @@ export default function beside({ data, parentElement, setTriggerValue }) {
   button.onclick = panel.close;
   if (data.asked > (hub[data.name] ?? 0)) panel.open(); // a gesture has asked for it; a link has not
   hub[data.name] = Math.max(hub[data.name] ?? 0, data.asked);
-}
-
-// Whether the reader's last gesture was a key: only then does the focus follow the result. After a click it stays in the
-// picture, where arrow keys go on from what was clicked.
-function watchInput() {
-  const last = { keys: false };
-  window.addEventListener("keydown", () => { last.keys = true; }, true);
-  window.addEventListener("pointerdown", () => { last.keys = false; }, true);
-  return last;
 }
 
 class Panel {
@@ -70,7 +61,7 @@ class Panel {
     for (const kind of ["wheel", "touchstart", "pointerdown", "keydown"]) window.addEventListener(kind, done, { once: true, capture: true });
     this.element.scrollTop = 0;
     this.reveal();
-    if (input.keys || !this.right()) this.element.focus({ preventScroll: true });
+    if ((window.headscopeInput?.keys ?? true) || !this.right()) this.element.focus({ preventScroll: true });
   }
 
   reveal() {

@@ -33,3 +33,14 @@ function copiedByHand(text) {
   before?.focus();
   return done;
 }
+
+// Whether the reader's last gesture was a key: results that open beside a picture take the focus only then. It is here
+// because this script is on every page from the start, and such a panel comes after the gesture.
+window.headscopeInput ??= watchInput();
+
+function watchInput() {
+  const last = { keys: false };
+  window.addEventListener("keydown", () => { last.keys = true; }, true);
+  window.addEventListener("pointerdown", () => { last.keys = false; }, true);
+  return last;
+}
