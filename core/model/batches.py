@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from core.errors import Mistake, listed
+from core.model.families import FAMILIES
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
 PADDING_SIDES = ("right", "left")
 _WITHIN_REASON = 2_048
 """Where nobody says how long a text may be, and the model's positions have no end in sight."""
-_OFFSET_POSITIONS = ("roberta", "xlm-roberta", "mpnet")
-"""These count positions from their padding index up, so that two rows of the table are never reached."""
 
 
 def batches(lengths: Sequence[int], budget: int | Callable[[], int]) -> Iterator[list[int]]:
@@ -66,5 +65,7 @@ def _learned_positions(model: Any) -> int | None:
 
     for name, module in model.named_modules():
         if isinstance(module, torch.nn.Embedding) and name.endswith(("position_embeddings", "wpe")):
-            return int(module.num_embeddings) - (2 if model.config.model_type in _OFFSET_POSITIONS else 0)
+            # Positions counted from the padding index up never reach two rows of the table.
+            family = FAMILIES.get(model.config.model_type)
+            return int(module.num_embeddings) - (2 if family and family.counts_positions else 0)
     return None

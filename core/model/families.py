@@ -82,6 +82,11 @@ FAMILIES: dict[str, Family] = {  # by the configuration's model_type
     "phi3": replace(_DECODER, values="layers.{}.self_attn.qkv_proj", values_layout="last columns"),
     "gemma2": _GEMMA,
     "gemma3_text": _GEMMA,
+    "olmo2": replace(  # no norm before a block, one after it
+        _DECODER,
+        mlp_output="layers.{}.post_feedforward_layernorm",
+        attention_norm="layers.{}.post_attention_layernorm",
+    ),
     # Whether its two blocks run in parallel or one after the other, both add to the same residual stream.
     "gpt_neox": Family(
         "layers.{}.attention.dense",
@@ -104,6 +109,7 @@ FAMILIES: dict[str, Family] = {  # by the configuration's model_type
     "bert": _BERT,
     "roberta": _ROBERTA,
     "xlm-roberta": _ROBERTA,
+    "camembert": _ROBERTA,
     "mpnet": Family(
         "encoder.layer.{}.attention.attn.o",
         "encoder.layer.{}.intermediate",

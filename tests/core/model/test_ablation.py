@@ -16,7 +16,6 @@ from tests.core.model.test_families import (
     LAYERS,
     NAMES,
     POOL_BY_HAND,
-    PROJECTIONS,
     by_hand,
     case_of,
     documents,
@@ -49,7 +48,7 @@ def edited(name: str, off: tuple[tuple[int, int], ...], means: dict[int, np.ndar
     dim = case.shape.head_dim
     with torch.no_grad():
         for layer, head in off:
-            projection = model.get_submodule(PROJECTIONS[case.kind].format(layer))
+            projection = model.get_submodule(case.projection.format(layer))
             columns = slice(head * dim, (head + 1) * dim)
             weight = projection.weight if case.kind == "gpt2" else projection.weight.T
             if means is not None:

@@ -67,15 +67,36 @@ class Case:
     attention: str = "sdpa"
     """The attention that transformers chooses for this family when it is not told."""
     filler: int = 0
+    projection: str = "layers.{}.self_attn.o_proj"
+    """Written out once more: a wrong path in core must not be wrong here too."""
+    biases: bool = False
+    """Every layer adds a constant to the residual stream."""
+    final_bias: bool = False
+    """So does the norm at the end."""
 
 
 GROUPED = {"num_key_value_heads": 2, "head_dim": 16}
 GEMMA = {**GROUPED, "query_pre_attn_scalar": 16, "sliding_window": 4}
-BERT_VALUE = "encoder.layer.{}.attention.self.value"
+BERT: dict[str, Any] = {
+    "value": "encoder.layer.{}.attention.self.value",
+    "projection": "encoder.layer.{}.attention.output.dense",
+    "causal": False,
+    "shape": PLAIN,
+    "biases": True,
+}
+
+NEOX: dict[str, Any] = {
+    "value": "layers.{}.attention.query_key_value",
+    "values": interleaved,
+    "shape": PLAIN,
+    "projection": "layers.{}.attention.dense",
+    "biases": True,
+    "final_bias": True,
+}
 
 OF_FAMILY: dict[str, Case] = {  # by model_type: one for each row of FAMILIES
     "mistral": Case("mistral", {**GROUPED, "sliding_window": None}),
-    "llama": Case("llama", {**GROUPED, "attention_bias": True}),
+    "llama": Case("llama", {**GROUPED, "attention_bias": True}, biases=True),
     "qwen2": Case("qwen2", {"num_key_value_heads": 2}, shape=GROUPED_PLAIN_WIDTH),
     "qwen3": Case("qwen3", GROUPED),
     "phi3": Case(
@@ -88,18 +109,38 @@ OF_FAMILY: dict[str, Case] = {  # by model_type: one for each row of FAMILIES
     # SDPA has no soft cap, so that transformers chooses eager. The cap is low enough to change the attention.
     "gemma2": Case("gemma2", {**GEMMA, "attn_logit_softcapping": 1.5}, attention="eager"),
     "gemma3_text": Case("gemma3_text", {**GEMMA, "sliding_window_pattern": 2}),
-    "gpt_neox": Case("gpt_neox", value="layers.{}.attention.query_key_value", values=interleaved, shape=PLAIN),
-    "gpt2": Case("gpt2", {"n_inner": 48}, value="h.{}.attn.c_attn", values=last_columns, shape=PLAIN),
-    "bert": Case("bert", value=BERT_VALUE, causal=False, shape=PLAIN),
-    "roberta": Case("roberta", value=BERT_VALUE, causal=False, shape=PLAIN, filler=1),
-    "xlm-roberta": Case("xlm-roberta", value=BERT_VALUE, causal=False, shape=PLAIN, filler=1),
+    "olmo2": Case("olmo2", {"num_key_value_heads": 2}, shape=GROUPED_PLAIN_WIDTH),
+    "gpt_neox": Case("gpt_neox", **NEOX),
+    "gpt2": Case(
+        "gpt2",
+        {"n_inner": 48},
+        value="h.{}.attn.c_attn",
+        values=last_columns,
+        shape=PLAIN,
+        projection="h.{}.attn.c_proj",
+        biases=True,
+        final_bias=True,
+    ),
+    "bert": Case("bert", **BERT),
+    "roberta": Case("roberta", **BERT, filler=1),
+    "xlm-roberta": Case("xlm-roberta", **BERT, filler=1),
+    "camembert": Case("camembert", **BERT, filler=1),
     "mpnet": Case(
-        "mpnet", value="encoder.layer.{}.attention.attn.v", causal=False, shape=PLAIN, attention="eager", filler=1
+        "mpnet",
+        value="encoder.layer.{}.attention.attn.v",
+        projection="encoder.layer.{}.attention.attn.o",
+        causal=False,
+        shape=PLAIN,
+        attention="eager",
+        filler=1,
+        biases=True,
     ),
     "modernbert": Case(
         "modernbert",
         {"local_attention": 4, "global_attn_every_n_layers": 2, "attention_bias": True},
         value="layers.{}.attn.Wqkv",
+        projection="layers.{}.attn.Wo",
+        biases=True,
         values=last_columns,
         causal=False,
         shape=PLAIN,
@@ -108,6 +149,8 @@ OF_FAMILY: dict[str, Case] = {  # by model_type: one for each row of FAMILIES
         "distilbert",
         {"dim": 32, "n_heads": 4, "n_layers": LAYERS, "hidden_dim": 48},
         value="transformer.layer.{}.attention.v_lin",
+        projection="transformer.layer.{}.attention.out_lin",
+        biases=True,
         causal=False,
         shape=PLAIN,
     ),
@@ -131,9 +174,7 @@ VARIANTS: dict[str, Case] = {  # what one family's models differ in among themse
     "gpt_neox, one after the other": Case(
         "gpt_neox",
         {"use_parallel_residual": False},
-        value="layers.{}.attention.query_key_value",
-        values=interleaved,
-        shape=PLAIN,
+        **NEOX,
     ),
 }
 
@@ -223,24 +264,12 @@ class Tokenwise:
 
 def apply_projection(name: str, layer: int, inputs: np.ndarray) -> np.ndarray:
     """``inputs @ W + b`` in numpy, from the module's weights."""
-    module: Any = model_of(name).get_submodule(PROJECTIONS[case_of(name).kind].format(layer))
+    module: Any = model_of(name).get_submodule(case_of(name).projection.format(layer))
     weight = module.weight.detach().double().numpy()
     if case_of(name).kind != "gpt2":  # its Conv1D keeps [in, out], a linear map [out, in]
         weight = weight.T
     bias = 0.0 if module.bias is None else module.bias.detach().double().numpy()
     return inputs @ weight + bias
-
-
-PROJECTIONS = {  # written out once more: a wrong path in core must not be wrong here too
-    **dict.fromkeys(("mistral", "llama", "qwen2", "qwen3", "phi3", "gemma2"), "layers.{}.self_attn.o_proj"),
-    "gemma3_text": "layers.{}.self_attn.o_proj",
-    "gpt_neox": "layers.{}.attention.dense",
-    "gpt2": "h.{}.attn.c_proj",
-    **dict.fromkeys(("bert", "roberta", "xlm-roberta"), "encoder.layer.{}.attention.output.dense"),
-    "mpnet": "encoder.layer.{}.attention.attn.o",
-    "modernbert": "layers.{}.attn.Wo",
-    "distilbert": "transformer.layer.{}.attention.out_lin",
-}
 
 
 @functools.cache

@@ -18,7 +18,7 @@ from core.model.families import FAMILIES, Family
 from core.model.ledger import KINDS, Ledger, Term, check_exact, explain, ledgers, source_shares, word_pairs
 from core.model.pooling import POOLINGS, Pool
 from core.model.shares import full_shares, resliced
-from tests.core.model.test_families import LAYERS, NAMES, PROJECTIONS, case_of, documents, hooks_of, model_of
+from tests.core.model.test_families import LAYERS, NAMES, case_of, documents, hooks_of, model_of
 
 EXACT = 1e-9
 
@@ -128,7 +128,7 @@ def all_held(name: str, doc: int, but: str) -> Iterator[None]:
 
 def difference_made(name: str, pooling: str, doc: int, layer: int, head: int) -> np.ndarray:
     """The output with the head's columns of the projection less the output without them, all else held."""
-    path, shape = PROJECTIONS[case_of(name).kind].format(layer), case_of(name).shape
+    path, shape = case_of(name).projection.format(layer), case_of(name).shape
     weight = double_of(name).get_submodule(path).weight
     columns = slice(head * shape.head_dim, (head + 1) * shape.head_dim)
     with all_held(name, doc, path), torch.no_grad():
@@ -173,10 +173,7 @@ def test_terms_add_up_to_the_output(name: str, pooling: str, side: str) -> None:
 def test_a_bias_is_a_term_where_the_model_has_one(name: str) -> None:
     ledger = ledgers_of(name, "mean")[0]
     biases = [term.layer for term in ledger.terms if term.kind == "bias"]
-    post_norm = case_of(name).kind in ("bert", "roberta", "xlm-roberta", "mpnet", "distilbert")
-    in_layers = post_norm or case_of(name).kind in ("llama", "gpt2", "gpt_neox", "modernbert")
-    final = case_of(name).kind in ("gpt2", "gpt_neox")
-    assert biases == ([1, 2, 3] if in_layers else []) + ([None] if final else [])
+    assert biases == ([1, 2, 3] if case_of(name).biases else []) + ([None] if case_of(name).final_bias else [])
 
 
 def test_the_embedding_term_by_hand() -> None:
