@@ -14,6 +14,7 @@ from core.analysis.similarity import similarity, unit
 from core.analysis.topic_match import nearest_is_own
 from core.model.share_space import ShareSpace
 from core.runs.labels import own
+from core.runs.vocabulary import LAYER_NULL_MEASURES
 
 NEIGHBOUR_SAMPLE = 500
 """Documents among which nearest neighbours are looked for, at most: their cost grows with the square."""
@@ -37,7 +38,7 @@ PER_HEAD = {
 MEASURES = {**PER_DOCUMENT, **PER_HEAD}
 TITLES = {**MEASURES, "probe": "recall of the probe"}
 """What people read; the names of the tables ``null`` and ``null_summary``."""
-LAYER_MEASURES = tuple(name for name in MEASURES if name != "neighbour")
+LAYER_MEASURES = LAYER_NULL_MEASURES
 """Those that are cheap enough for every layer; roles need all but the first two."""
 
 
