@@ -80,13 +80,15 @@ def a(name: str) -> str:
 def choice_to_url(name: str, value: Choice, default: Choice) -> None:
     """Puts the choice into the address; a default leaves no trace there."""
     text = None if value == default else str(value)
-    overtaken = name in st.session_state.get(_OVERTAKEN, ()) and text is not None
-    st.session_state.get(_OVERTAKEN, set()).discard(name)
-    if text != st.query_params.get(name) or overtaken:  # what the browser has by now is another one, then
-        if text is None:
+    overtaken: set[str] = st.session_state.get(_OVERTAKEN, set())
+    if text != st.query_params.get(name) or name in overtaken:  # what the browser has by now is another one, then
+        if text is not None:
+            st.query_params[name] = text
+        elif name in st.query_params:
             del st.query_params[name]
         else:
-            st.query_params[name] = text
+            st.query_params.from_dict(st.query_params.to_dict())
+    overtaken.discard(name)
     st.session_state[_written(name)], st.session_state[_drawn(name)] = text, st.session_state.get(name, value)
     kept = st.session_state.setdefault(_KEPT, {})
     kept.pop(name, None)
