@@ -11,7 +11,7 @@ WORKERS ?= 2
 TIMES ?= 10
 SEED ?= 1
 
-.PHONY: help install run demo smollm2 chromium test test-fast test-browser-busy test-browser-slow-wire lint fuzz bench bench-maps bench-figures bench-app bench-labels bench-document bench-engines bench-explain bench-layers bench-ablation bench-load bench-retrieval frontend docs docs-write screenshots moving-picture lock licences sbom digests audit clean bench-storage bench-cost bench-large bench-uploads
+.PHONY: help install run demo smollm2 chromium test test-fast test-browser-busy test-browser-slow-wire lint fuzz bench bench-maps bench-figures bench-app bench-million bench-labels bench-document bench-engines bench-explain bench-layers bench-ablation bench-load bench-retrieval frontend docs docs-write screenshots moving-picture lock licences sbom digests audit clean bench-storage bench-cost bench-large bench-uploads
 
 help:
 	@echo "make run            install, build the demo, open the app"
@@ -26,6 +26,7 @@ help:
 	@echo "make bench-maps     measure maps against scikit-learn and openTSNE (half an hour)"
 	@echo "make bench-figures  measure the analysis of 10,000 documents (two minutes)"
 	@echo "make bench-app      measure the app against plain Plotly pages, and its pages' reruns (a quarter of an hour)"
+	@echo "make bench-million  measure a head map of a million points against one of 320,000 (5 minutes)"
 	@echo "make bench-labels   measure labelling against a server that answers in 200 ms (a few minutes)"
 	@echo "make bench-explain  measure the ledger of two texts against one plain encode, and its residuals (5 minutes)"
 	@echo "make bench-document measure one document through every head against one plain vector (a minute)"
@@ -130,6 +131,9 @@ bench-figures: $(VENV)/.installed-dev
 bench-app: $(VENV)/.installed-dev chromium
 	$(BIN)/python -m benchmarks.reruns
 	$(BIN)/python -m benchmarks.app
+
+bench-million: $(VENV)/.installed-dev chromium
+	$(BIN)/python -m benchmarks.million
 
 bench-labels: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.label

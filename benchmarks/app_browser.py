@@ -1,6 +1,6 @@
 """Servers and a browser to measure with: when a picture is on the screen, and what goes over the wire.
 
-A picture counts as drawn when its library says so (regl-scatterplot's ``draw`` has resolved, Plotly has sent
+A picture counts as drawn when it says so (the map's ``draw`` has resolved, Plotly has sent
 ``plotly_afterplot``), its canvases have been read from, which waits for what the graphics driver still has to do, and
 two frames have passed, so that the browser has put it on the screen. The clock is the page's own: from the start of the
 navigation, or from the press of the button. A screenshot then shows whether there is a picture at all.

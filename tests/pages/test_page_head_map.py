@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.model.shape import ModelShape
@@ -231,13 +232,19 @@ def test_a_hostile_link_is_left_out_with_a_notice(
     assert told(app)["key"]
 
 
-def test_only_fitted_documents_are_drawn_and_the_page_says_so(
-    open_page: Callable[..., AppTest], tmp_path: Path
+def test_documents_placed_after_the_fit_are_drawn_too_as_long_as_there_is_room(
+    open_page: Callable[..., AppTest], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_mapped(tmp_path, fitted=15)
     app = open_page(tmp_path)
-    assert points(app).num_rows == 60
-    assert f"15 of {DOCS} documents are drawn" in said(app)
+    assert points(app).num_rows == 4 * DOCS
+    assert "documents are drawn" not in said(app)
+    st.cache_resource.clear()
+    monkeypatch.setattr(map_data, "MOST_POINTS", 4 * 17)
+    app = open_page(tmp_path)
+    assert f"17 of {DOCS} documents are drawn" in said(app)
+    drawn = stage_map(run_state("mapped"), 1).docs
+    assert set(range(15)) <= set(drawn.tolist()), "those that the map was fitted on come first"
 
 
 def test_a_run_without_maps_says_what_makes_them(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
@@ -338,8 +345,9 @@ def test_a_sample_by_topic_is_drawn_the_same_at_every_stage(
 
 
 def test_a_chosen_and_a_found_document_are_drawn_besides_the_sample(
-    open_page: Callable[..., AppTest], tmp_path: Path
+    open_page: Callable[..., AppTest], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(map_data, "MOST_POINTS", 4 * 15)
     write_mapped(tmp_path, fitted=15)  # documents 0 to 14
     app = open_page(tmp_path, doc="18", words="document 16.")
     extra, rows = tables_of(app, "extra"), tables_of(app, "extra_documents")

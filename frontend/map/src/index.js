@@ -10,10 +10,8 @@ import { formatCamera } from "./camera.js";
 import { chips, colourChoice, frontNote, legend } from "./controls.js";
 import { spotOf } from "./direction.js";
 import { fitting } from "./fit.js";
-import { FlatMap } from "./flat.js";
 import { frame } from "./frame.js";
 import { listen } from "./gestures.js";
-import { GlMap, hasWebGL } from "./gl.js";
 import { formatHeads, parseHeads } from "./heads.js";
 import { paintedOver } from "./hidden.js";
 import { listenToKeys } from "./keyboard.js";
@@ -22,7 +20,9 @@ import { mount } from "./mount.js";
 import { colouring, paint, themeOf } from "./paint.js";
 import { download } from "../../../pages/shared/components/dom.js";
 import { fileName, picture } from "./picture.js";
+import { RasterMap } from "./raster.js";
 import { ringsLayer, ringsOf } from "./rings.js";
+import { SmallMaps } from "./small_maps.js";
 import { keep, mapOf, memory } from "./store.js";
 import { toolBar } from "./tools.js";
 import { captionWords, islandNames, pointWords, statusWords } from "./words.js";
@@ -223,25 +223,12 @@ class HeadMap {
   }
 
   ensureDrawing() {
-    this.webgl ??= hasWebGL();
-    const perHead = this.view.layout === "heads";
-    const kind = perHead ? "heads" : this.webgl ? "gl" : "flat";
+    const kind = this.view.layout;
     if (this.kind === kind) return;
     this.drawing?.destroy();
     this.kind = kind;
-    if (kind === "gl") {
-      try {
-        this.drawing = new GlMap(this.box, (drawing) => this.follow(drawing), this.map.x.length);
-        if (this.view.camera) this.drawing.lookAt(this.view.camera);
-        return;
-      } catch (error) {
-        console.warn("The map falls back to an image:", error);
-        this.webgl = false;
-        this.kind = "flat";
-        this.box.querySelectorAll("canvas").forEach((canvas) => canvas.remove());
-      }
-    }
-    this.drawing = new FlatMap(this.box, perHead);
+    this.drawing = kind === "heads" ? new SmallMaps(this.box) : new RasterMap(this.box, (drawing) => this.follow(drawing));
+    if (this.drawing.movable && this.view.camera) this.drawing.lookAt(this.view.camera);
   }
 
   tools() {
@@ -259,7 +246,7 @@ class HeadMap {
   }
 
   say() {
-    this.status.textContent = statusWords(this.map, this.painted, this.webgl);
+    this.status.textContent = statusWords(this.map, this.painted);
     this.root.dataset.heads = formatHeads(this.view.heads, this.meta.heads) ?? "all";
     this.root.dataset.lit = String(this.painted.strong);
     this.root.dataset.colour = this.view.colour;

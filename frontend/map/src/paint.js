@@ -23,7 +23,7 @@ export function colouring(view, map, meta, dark) {
   return { colours: scheme.heads, of: (point) => point % heads };
 }
 
-// Categories: 0 ground, then every colour three times (as it is, strong, faded), then one that nobody sees.
+// Categories: 0 ground, then every colour three times (as it is, strong, faded).
 // Heads that are in front are drawn after all others: ``inFront(point)``.
 export function paint(view, map, meta, dark, ground, paper) {
   const { colours, of, column } = colouring(view, map, meta, dark);
@@ -64,9 +64,8 @@ export function paint(view, map, meta, dark, ground, paper) {
   return {
     category,
     strong,
-    colours: [ground, ...colours, ...colours, ...faded, paper],
-    sizes: [size * 0.8, ...repeat(size), ...repeat(large), ...repeat(size * 0.9), 0.1],
-    unseen: 1 + 3 * n,
+    colours: [ground, ...colours, ...colours, ...faded],
+    sizes: [size * 0.8, ...repeat(size), ...repeat(large), ...repeat(size * 0.9)],
     isStrongCategory: (own) => own > n && own <= 2 * n,
     isLit: (point) => category[point] !== 0,
     inFront: view.front === null ? null : (point) => point % heads === view.front - 1,

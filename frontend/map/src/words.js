@@ -14,12 +14,11 @@ export function pointWords(point, view, map, meta) {
   return { title: `${map.documents.docs[at] + 1} · ${map.documents.title(at)}`, meta: parts.join(" · ") };
 }
 
-export function statusWords(map, { lit, strong }, webgl) {
+export function statusWords(map, { lit, strong }) {
   const number = (value) => value.toLocaleString("en");
   const points = (count) => `${number(count)} point${count === 1 ? "" : "s"}`;
   const said = [lit < map.x.length ? `${number(lit)} of ${points(map.x.length)}` : points(lit)];
   if (strong) said.push(`${number(strong)} highlighted`);
-  if (!webgl) said.push("This browser has no WebGL: the map is a density image. You can select points but not zoom");
   return said.join(" · ");
 }
 

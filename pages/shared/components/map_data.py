@@ -25,7 +25,8 @@ from pages.shared.run_version import FIGURES, one_version
 from pages.shared.text import shortened
 from pages.shared.theme import UNLABELLED, activation_colours, group_colours, head_colours, ramp_colours, topic_colours
 
-MOST_POINTS = 320_000
+MOST_POINTS = 1_024_000
+"""That are sent and drawn, five bytes each: 32,000 documents of a model with 32 heads."""
 MOST_EXTRA = 500
 """Documents that are drawn besides the sample, because they were found or chosen."""
 _MOST_LOOKED_AT = 5_000
@@ -192,11 +193,7 @@ def inside(places: np.ndarray, polygon: np.ndarray) -> np.ndarray:
 def _stage_map(run: Run, version: str, stage: int) -> StageMap:
     table, heads = read_map(run, stage), run.manifest().shape.heads
     fitted = table["fitted"].to_numpy().reshape(-1, heads).all(axis=1)
-    shown = np.flatnonzero(fitted)
-    if len(shown) * heads > MOST_POINTS:
-        names = run.documents(["topic"])["topic"].combine_chunks().dictionary_encode()
-        topics = pc.fill_null(names.indices, -1).to_numpy()[shown]
-        shown = shown[stratified(topics, max(1, MOST_POINTS // heads))]
+    shown = np.arange(len(fitted)) if len(fitted) * heads <= MOST_POINTS else _sampled(run, fitted, heads)
     places = np.stack([table[axis].to_numpy().reshape(-1, heads)[shown] for axis in ("x", "y")], axis=-1)
     low, high = places.min(axis=(0, 1)), places.max(axis=(0, 1))
     grid = MapGrid((low + high) / 2, float((high - low).max()) * 1.04 or 1.0)
@@ -208,6 +205,16 @@ def _stage_map(run: Run, version: str, stage: int) -> StageMap:
     at.setflags(write=False)
     docs = table["doc"].to_numpy()[::heads][shown]
     return StageMap(docs, at, drawn, grid, weak, strong, len(fitted) - len(shown))
+
+
+def _sampled(run: Run, fitted: np.ndarray, heads: int) -> np.ndarray:
+    """Documents that the map was fitted on first, then those that were placed among them; both stratified by topic."""
+    names = run.documents(["topic"])["topic"].combine_chunks().dictionary_encode()
+    topics, room = pc.fill_null(names.indices, -1).to_numpy(), max(1, MOST_POINTS // heads)
+    chosen = np.flatnonzero(fitted)
+    chosen = chosen[stratified(topics[chosen], room)]
+    rest = np.flatnonzero(~fitted)
+    return np.sort(np.concatenate([chosen, rest[stratified(topics[rest], room - len(chosen))]]))
 
 
 def _shades(activation: np.ndarray, weak: float, strong: float) -> np.ndarray:

@@ -21,7 +21,7 @@ def _inline_scripts() -> list[str]:
 
 POLICY = {
     "default-src": ["'self'"],
-    # Streamlit makes blobs of components; regl, which draws the map and some of Plotly's charts, compiles its commands.
+    # Streamlit makes blobs of components; regl, with which Plotly draws some charts, compiles its commands.
     "script-src": ["'self'", "blob:", "'unsafe-eval'", *_inline_scripts()],
     "style-src": ["'self'", "'unsafe-inline'"],  # Streamlit, Plotly and the map write styles
     "img-src": ["'self'", "data:", "blob:"],

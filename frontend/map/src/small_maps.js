@@ -1,10 +1,9 @@
-// Maps without WebGL: a density image of the whole, or one small map a head on a single canvas.
+// One small map per head, as density images on a single canvas.
 
 import { rgb } from "./paint.js";
 
-export class FlatMap {
-  constructor(box, perHead) {
-    this.perHead = perHead;
+export class SmallMaps {
+  constructor(box) {
     this.movable = false;
     this.canvas = document.createElement("canvas");
     this.canvas.className = "canvas flat";
@@ -29,14 +28,14 @@ export class FlatMap {
     const context = canvas.getContext("2d");
     context.fillStyle = paper;
     context.fillRect(0, 0, canvas.width, canvas.height);
-    this.cells = this.perHead ? cellsOf(width, height, meta.heads) : [square(0, 0, width, height, 8)];
+    this.cells = cellsOf(width, height, meta.heads);
     const shown = painted.colours.map(rgb);
     this.cells.forEach((cell, head) => {
       const side = Math.max(8, Math.floor(cell.side * ratio));
-      const image = densityImage(map, painted, shown, rgb(paper), side, ratio, meta.heads, this.perHead ? head : -1);
+      const image = densityImage(map, painted, shown, rgb(paper), side, ratio, meta.heads, head);
       context.putImageData(image, Math.round(cell.x * ratio), Math.round(cell.y * ratio));
     });
-    if (this.perHead) this.label(context, ratio, view, ink);
+    this.label(context, ratio, view, ink);
   }
 
   label(context, ratio, view, ink) {
@@ -51,14 +50,14 @@ export class FlatMap {
   }
 
   place(x, y) {
-    const cell = this.cells?.find((own) => x >= own.x && x <= own.x + own.side && y >= own.y && y <= own.y + own.side) ?? (this.perHead ? null : this.cells?.[0]);
+    const cell = this.cells?.find((own) => x >= own.x && x <= own.x + own.side && y >= own.y && y <= own.y + own.side);
     return cell ? [cell.x, cell.y, cell.x + cell.side, cell.y + cell.side] : null;
   }
 
   // Where each head's map lies.
   places(heads) {
     const place = (cell) => [cell.x, cell.y, cell.x + cell.side, cell.y + cell.side];
-    return this.cells ? Array.from({ length: heads }, (_, head) => place(this.cells[this.perHead ? head : 0])) : null;
+    return this.cells ? Array.from({ length: heads }, (_, head) => place(this.cells[head])) : null;
   }
 
   async picture(scale) {
@@ -69,7 +68,6 @@ export class FlatMap {
 
   // In a small map only its own head's points can be picked.
   headAt(x, y) {
-    if (!this.perHead) return -1;
     return this.cells.findIndex((own) => x >= own.x && x <= own.x + own.side && y >= own.y && y <= own.y + own.side);
   }
 
@@ -81,11 +79,6 @@ export class FlatMap {
   destroy() {
     this.canvas.remove();
   }
-}
-
-function square(x, y, width, height, margin) {
-  const side = Math.min(width, height) - 2 * margin;
-  return { x: x + (width - side) / 2, y: y + (height - side) / 2, side };
 }
 
 function cellsOf(width, height, heads) {
@@ -112,7 +105,7 @@ function densityImage(map, painted, colours, paper, side, ratio, heads, only) {
   const front = new Uint8Array(painted.inFront ? side * side : 0); // pixels that the head in front has taken
   let most = 1;
   for (let point = 0; point < count; point += 1) {
-    const own = only < 0 || point % heads === only;
+    const own = point % heads === only;
     const category = own ? painted.category[point] : 0;
     const x = Math.floor((map.x[point] * (side - 1)) / 65535);
     const y = side - 1 - Math.floor((map.y[point] * (side - 1)) / 65535);
