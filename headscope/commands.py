@@ -46,12 +46,16 @@ def _figure_options(command: argparse.ArgumentParser) -> None:
 
     add_common(command)
     command.add_argument("name", metavar="FIGURE", help=f"one of: {', '.join(sorted(FIGURES))}")
-    command.add_argument("--to", type=Path, required=True, metavar="FILE", help="a file whose name ends with .svg or .pdf")
+    command.add_argument(
+        "--to", type=Path, required=True, metavar="FILE", help="a file whose name ends with .svg or .pdf"
+    )
     command.add_argument(
         "--width", default="column", help="column (88 mm, the default), page (180 mm) or a number of millimetres"
     )
     command.add_argument("--theme", choices=THEMES, default=THEMES[0], help="default: light")
-    command.add_argument("--browser", metavar="PATH", help="the browser that draws it (default: the first one installed)")
+    command.add_argument(
+        "--browser", metavar="PATH", help="the browser that draws it (default: the first one installed)"
+    )
     chosen = command.add_argument_group("what it shows", "each figure takes some of these")
     chosen.add_argument("--stage", type=int, metavar="N")
     chosen.add_argument("--stages", type=int, nargs="+", metavar="N")

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 from core import VERSION
 from core.errors import Mistake, listed
 from core.runs.files import replacing_here, write_mistake
-from core.settings import PROJECT
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 FORMATS = ("svg", "pdf")
 WIDTHS = ("column", "page")
 """88 and 180 mm; any other width is a number of millimetres."""
-SCRIPTS = PROJECT / "pages" / "shared" / "paper"
 SECONDS = 120.0
 """After which a browser that has not answered is ended."""
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge", "firefox")
@@ -39,7 +37,6 @@ _PLACES = (
     "C:/Program Files/Google/Chrome/Application/chrome.exe",
     "C:/Program Files (x86)/Microsoft/Edge/Application/msedge.exe",
 )
-_TYPES = {".js": "text/javascript", ".ttf": "font/ttf", ".html": "text/html; charset=utf-8", ".json": "application/json"}
 _PAGE = """<!doctype html><meta charset="utf-8"><title>Headscope</title>
 <script src="plotly.js"></script>
 <script type="module">
@@ -164,8 +161,11 @@ def _served(job: str, answer: _Answer) -> Iterator[str]:
     """The page, its scripts and the figure on this machine alone, below an address that nobody else knows."""
     from plotly.offline import get_plotlyjs
 
+    from pages.shared.paper import FILES, TYPES
+
     files = {"page.html": _PAGE.encode(), "job.json": job.encode(), "plotly.js": get_plotlyjs().encode()}
-    files |= {path.name: path.read_bytes() for path in SCRIPTS.iterdir() if path.suffix in (".js", ".ttf")}
+    files |= {name: path.read_bytes() for name, path in FILES.items()}
+    types = {**TYPES, ".html": "text/html; charset=utf-8", ".json": "application/json"}
     secret = secrets.token_urlsafe(24)
 
     class Handler(BaseHTTPRequestHandler):
@@ -175,7 +175,7 @@ def _served(job: str, answer: _Answer) -> Iterator[str]:
                 self.send_error(404)
                 return
             self.send_response(200)
-            self.send_header("Content-Type", _TYPES[Path(name).suffix])
+            self.send_header("Content-Type", types[Path(name).suffix])
             self.send_header("Content-Length", str(len(files[name])))
             self.end_headers()
             self.wfile.write(files[name])

@@ -24,10 +24,11 @@ def caption(sentences: Sequence[str], figure: go.Figure | None, facts: str, rema
     """``sentences`` say what is shown; ``facts`` is ``run_facts``, ``remake`` a command or an address."""
     told = numbers(figure) if figure is not None else ""
     if len(told) > LONGEST:
-        told = told[: told.rindex(" ", 0, LONGEST)].rstrip(",;: ") + " …"
+        told = told[: told.rindex(" ", 0, LONGEST)].rstrip(",;:– ") + " …"
     parts = [*sentences, f"Values: {told}" if told else "", facts, code_facts()]
     ended = [part if part[-1] in ".!?…" else f"{part}." for part in map(str.strip, parts) if part]
-    return " ".join([*ended, f"Made with: {remake}"])
+    whole = " ".join([*ended, f"Made with: {remake}"])
+    return whole[0].upper() + whole[1:]
 
 
 def run_facts(name: str, manifest: Manifest) -> str:

@@ -148,4 +148,3 @@ def _number(value: float) -> str:
     """Three digits, with a real minus sign."""
     digits = f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
     return (f"{float(digits):g}" if "e" not in digits else digits).replace("-", "−")
-

@@ -75,7 +75,11 @@ function prepared(text, root) {
   svg.setAttribute("height", size[1]);
   svg.style.background = "";
   const [sheet] = svg.querySelectorAll(":scope > rect");
-  if (sheet && sheet.width.baseVal.value >= size[0] && isPale(sheet.style.fill)) sheet.remove(); // paper is white by itself
+  if (sheet && sheet.width.baseVal.value >= size[0] && isPale(sheet.style.fill)) {
+    const ground = sheet.style.fill;
+    sheet.remove(); // paper is white by itself
+    for (const own of svg.querySelectorAll("rect, path")) if (own.style.fill === ground) own.style.fill = "#fff";
+  }
   for (const own of svg.querySelectorAll("script, foreignObject")) own.remove();
   for (const own of svg.querySelectorAll("text, tspan")) {
     own.style.fontFamily = own.localName === "text" ? FALLBACK : "";
