@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 from core.runs.backend import backend_at
 from core.runs.run import Run, open_run
 from core.settings import PROJECT
+from headscope.opened import read_as_pages_do
 from precompute import cli
 from precompute.options import add_common
 
@@ -34,8 +34,7 @@ def _publish(options: argparse.Namespace) -> int:
     def write_html(run: Run, path: Path, texts: str) -> int:
         from pages.shared.one_file.write import write_page
 
-        # What is read for the file is read as for a page, and Streamlit remarks that nobody is looking at it.
-        logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").setLevel(logging.ERROR)
+        read_as_pages_do()
         return write_page(run, path, texts)
 
     return cli.published(options, write_html)

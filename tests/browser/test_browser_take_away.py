@@ -106,7 +106,7 @@ def test_a_figure_for_a_paper_has_its_fonts_and_its_caption(page: Page, address:
     assert root.attrib["width"] == "88mm"
     assert remake in str(root.findtext("{*}desc"))
     assert 'font-family: "Headscope Sans"; font-weight: 400; src: url(data:font/ttf;base64,AAEAAA' in svg
-    assert not re.search(r"<script|url\([\"']?(?!data:|#|&quot;#)", svg)
+    assert not re.search(r"<script|url\((?![\"']?(?:data:|#|&quot;#))", svg)
     pdf = PdfReader(found["PDF"])
     (sheet,) = pdf.pages
     assert float(sheet.mediabox.width) == pytest.approx(88 * 72 / 25.4, abs=0.01)

@@ -86,12 +86,26 @@ class HeadMap {
       this.writeAddress();
       if (before.stage !== meta.stage) this.view.area = null;
       if (before.turn !== meta.turn) this.readChosen(); // the panel beside the map has opened or closed something
+      if (before.turn !== meta.turn) this.takeGiven();
     }
     this.view.hits = meta.hits ? new Set(meta.hits.map((doc) => this.map.documents.position(doc))) : null;
     this.show();
   }
 
+  // Where the page is not ours (a notebook), the address is not the view's: what is shown comes with the message.
+  takeGiven() {
+    const { given, heads, columns } = this.meta;
+    if (!given) return;
+    this.view.heads = parseHeads(given.heads, heads);
+    const known = ["head", "group", "activation", ...columns.map((column) => column.name)];
+    if (known.includes(given.colour) && given.colour !== this.view.colour) Object.assign(this.view, { colour: given.colour, focus: null });
+  }
+
   readAddress(arrival = false) {
+    if (this.meta.given) {
+      if (arrival) this.takeGiven();
+      return;
+    }
     Object.assign(this.view, readOwnPart(this.meta, arrival));
     const address = new URLSearchParams(window.location.search);
     this.setChosen(address.get("area"), Number(address.get("doc")));
@@ -115,7 +129,7 @@ class HeadMap {
 
   writeAddress() {
     clearTimeout(this.writing);
-    if (this.view && this.root.isConnected && window.location.pathname === this.path) writeOwnPart(this.view, this.meta);
+    if (this.view && !this.meta.given && this.root.isConnected && window.location.pathname === this.path) writeOwnPart(this.view, this.meta);
   }
 
   writeSoon() {
@@ -130,6 +144,7 @@ class HeadMap {
     if (this.view.focus === null) this.view.list = false;
     this.writeAddress();
     this.show();
+    if (this.meta.given) this.tell("view", ownPart(this.view, this.meta));
     if (listed && this.view.focus !== focus) this.report();
     if (what.heads && this.view.area) {
       clearTimeout(this.later);
