@@ -27,12 +27,14 @@ SHAPE = ModelShape(layers=2, heads=2, kv_heads=2, hidden=4, head_dim=2)
 TIMES = 5
 """Processes; the fastest counts, for other work of the machine only ever adds."""
 OPEN = """
-import json, resource, sys, time
+import json, sys, time
+def most():
+    lines = open("/proc/self/status").read().splitlines()  # getrusage counts the process that started this one
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
 def step(name, act):
     wall, cpu = time.perf_counter(), time.process_time()
     act()
-    found[name] = [time.perf_counter() - wall, time.process_time() - cpu,
-                   resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]
+    found[name] = [time.perf_counter() - wall, time.process_time() - cpu, most()]
 found = {}
 step("import", lambda: __import__("headscope"))
 import headscope
@@ -59,22 +61,22 @@ def planted(cache: Path, documents: int) -> Run:
     return run
 
 
-def opened(cache: Path) -> dict[str, list[float]]:
-    """Seconds, seconds of the processor, and MB at the most, by step; of the fastest process."""
+def opened(cache: Path) -> tuple[dict[str, list[float]], bool]:
+    """By step, the least seconds, seconds of the processor and MB of some processes; and whether torch was imported."""
     found = []
     for _ in range(TIMES):
         told = subprocess.run([sys.executable, "-c", OPEN, str(cache)], cwd=PROJECT, check=True, capture_output=True)
         found.append(json.loads(told.stdout))
-    return min(found, key=lambda one: float(one["open"][0]))
+    torch = any(one.pop("torch") for one in found)
+    return {step: [min(one[step][at] for one in found) for at in range(3)] for step in found[0]}, torch
 
 
 def main(cache: Path, documents: int) -> list[Result]:
     run = planted(cache, documents)
     size = (run.folder / "manifest.json").stat().st_size / 2**20
-    found = opened(cache)
+    found, torch = opened(cache)
     for name, told in found.items():
-        if isinstance(told, list):
-            print(f"{name:<12} {told[0]:7.3f} s  {told[1]:7.3f} s of the processor  {told[2]:6.0f} MB at the most")
+        print(f"{name:<12} {told[0]:7.3f} s  {told[1]:7.3f} s of the processor  {told[2]:6.0f} MB at the most")
     print(f"manifest: {size:.2f} MB, {documents:,} documents")
     seconds, _, memory = found["open"]
     return [
@@ -82,7 +84,7 @@ def main(cache: Path, documents: int) -> list[Result]:
             "import headscope",
             f"{found['import'][0]:.2f} s",
             "0.5 s, no torch",
-            found["import"][0] <= 0.5 and not found["torch"],
+            found["import"][0] <= 0.5 and not torch,
         ),
         Result("open_run", f"{seconds:.2f} s", "1 s", seconds <= 1),
         Result("memory after opening", f"{memory:.0f} MB", "300 MB", memory <= 300),

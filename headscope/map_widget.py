@@ -48,7 +48,7 @@ def map_widget(opened: OpenedRun, stage: int | None, heads: Sequence[int] | None
     return MapWidget(opened, stage=shown, heads=chosen, colour=colour)
 
 
-class MapWidget(anywidget.AnyWidget):  # type: ignore[misc]
+class MapWidget(anywidget.AnyWidget):
     """Every head's vector of every document. Filter heads, colour, zoom, lasso; Python sees and sets the same.
 
     ``stage``, ``heads`` (counting from 1) and ``colour`` can be set; ``selected`` holds documents, counting from 0.

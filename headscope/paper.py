@@ -13,7 +13,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -159,6 +158,8 @@ def _command(browser: str, profile: str, address: str) -> list[str]:
 @contextmanager
 def _served(job: str, answer: _Answer) -> Iterator[str]:
     """The page, its scripts and the figure on this machine alone, below an address that nobody else knows."""
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
     from plotly.offline import get_plotlyjs
 
     from pages.shared.paper import FILES, TYPES

@@ -74,7 +74,7 @@ class _Series:
 
     def told(self, most: int) -> str:
         """Every value where there are few and each has a label of its own; else the range under each label."""
-        known = np.flatnonzero(np.isfinite(self.values))
+        known = np.flatnonzero(np.isfinite(self.values)).tolist()
         if len(known) and np.ptp(self.values[known]) == 0 and self.ends is None:
             shared = {self.labels[at] for at in known}
             label = shared.pop() if len(shared) == 1 else ""
