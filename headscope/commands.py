@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 from core.runs.backend import backend_at
 from core.runs.run import Run, open_run
 from core.settings import PROJECT
+from headscope.opened import read_as_pages_do
 from precompute import cli
 from precompute.options import add_common
 
@@ -23,6 +23,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "headscope") -> int
         arguments,
         {
             "publish": replace(cli.COMMANDS["publish"], run=_publish),
+            "figure": cli.CommandRow("save a figure for a paper as SVG or PDF", _figure, _figure_options),
             "serve": cli.CommandRow("open the app in the browser", _serve, _serve_options),
         },
         prog,
@@ -33,11 +34,53 @@ def _publish(options: argparse.Namespace) -> int:
     def write_html(run: Run, path: Path, texts: str) -> int:
         from pages.shared.one_file.write import write_page
 
-        # What is read for the file is read as for a page, and Streamlit remarks that nobody is looking at it.
-        logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").setLevel(logging.ERROR)
+        read_as_pages_do()
         return write_page(run, path, texts)
 
     return cli.published(options, write_html)
+
+
+def _figure_options(command: argparse.ArgumentParser) -> None:
+    from headscope.figures import FIGURES, THEMES
+
+    add_common(command)
+    command.add_argument("name", metavar="FIGURE", help=f"one of: {', '.join(sorted(FIGURES))}")
+    command.add_argument(
+        "--to", type=Path, required=True, metavar="FILE", help="a file whose name ends with .svg or .pdf"
+    )
+    command.add_argument(
+        "--width", default="column", help="column (88 mm, the default), page (180 mm) or a number of millimetres"
+    )
+    command.add_argument("--theme", choices=THEMES, default=THEMES[0], help="default: light")
+    command.add_argument(
+        "--browser", metavar="PATH", help="the browser that draws it (default: the first one installed)"
+    )
+    chosen = command.add_argument_group("what it shows", "each figure takes some of these")
+    chosen.add_argument("--stage", type=int, metavar="N")
+    chosen.add_argument("--stages", type=int, nargs="+", metavar="N")
+    chosen.add_argument("--head", type=int, metavar="N", help="counting from 1")
+    chosen.add_argument("--doc", type=int, metavar="N", help="a document, counting from 0")
+    chosen.add_argument("--topics", nargs="+", metavar="TOPIC")
+    chosen.add_argument("--per-topic", type=int, metavar="N", help="at most N documents per topic")
+    chosen.add_argument("--measure", metavar="NAME")
+    chosen.add_argument("--task", metavar="NAME")
+    chosen.add_argument("--original", action="store_const", const=True, help="the study's own topics")
+
+
+def _figure(options: argparse.Namespace) -> int:
+    from headscope.opened import OpenedRun
+    from headscope.paper import caption_of, save_figure
+
+    names = ("stage", "stages", "head", "doc", "topics", "per_topic", "measure", "task", "original")
+    chosen = {name: value for name in names if (value := getattr(options, name)) is not None}
+    drawn = OpenedRun(open_run(options.cache, options.run)).figure(options.name, options.theme, **chosen)
+    try:
+        width: str | float = float(options.width)
+    except ValueError:
+        width = options.width
+    path = save_figure(drawn, options.to, width, browser=options.browser)
+    print(f"Wrote {path}. Its caption:\n{caption_of(drawn)}")
+    return 0
 
 
 def _serve_options(command: argparse.ArgumentParser) -> None:

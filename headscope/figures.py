@@ -28,15 +28,33 @@ def draw(opened: OpenedRun, name: str, theme: str, choices: Mapping[str, Any]) -
     if theme not in THEMES:
         raise Mistake(f"There is no theme '{theme}'. There are: {listed(THEMES)}.")
     made = FIGURES[name]
-    known = made.__code__.co_varnames[2 : made.__code__.co_argcount]
+    known = choices_of(name)
     if unknown := [choice for choice in choices if choice not in known]:
         offered = f"It takes: {listed(known)}." if known else "It takes none."
         raise Mistake(f"The figure '{name}' has no choice '{unknown[0]}'. {offered}")
-    return made(opened, theme, **choices)
+    figure = made(opened, theme, **choices)
+    from pages.shared.paper.caption import caption, figure_command, run_facts
+
+    usual = dict(zip(choices_of(name), made.__defaults__ or (), strict=True))  # said too: they may change one day
+    shown = {**usual, **choices, **({"theme": theme} if theme != THEMES[0] else {})}
+    remake = figure_command(opened.name, name, shown, f"{name.replace(' ', '-')}.pdf")
+    told = caption([summary_of(name)], figure, run_facts(opened.name, opened.manifest), remake)
+    return figure.update_layout(meta={"caption": told})
+
+
+def summary_of(name: str) -> str:
+    """What the figure of that name shows: the first line of what draws it."""
+    return str(FIGURES[name].__doc__).partition("\n")[0]
+
+
+def choices_of(name: str) -> tuple[str, ...]:
+    """What may be chosen of the figure of that name."""
+    code = FIGURES[name].__code__
+    return code.co_varnames[2 : code.co_argcount]
 
 
 def heat_map(opened: OpenedRun, theme: str, stage: int = 3, topics: Any = None, per_topic: int = 120) -> go.Figure:
-    """Fig. 6: how near each head's slice of a document is to the document's own topic."""
+    """Fig. 6: cosine of each head's slice of each document with the document's own topic."""
     from core.analysis import heat_map as cells
     from core.runs.labels import label_codes
     from core.runs.results import read_own_similarity
@@ -58,7 +76,10 @@ def heat_map(opened: OpenedRun, theme: str, stage: int = 3, topics: Any = None, 
 
 
 def maps(opened: OpenedRun, theme: str, stages: Any = None, doc: int | None = None) -> go.Figure:
-    """Fig. 3–5, small: the maps of the stages side by side, with one document's heads numbered if one is given."""
+    """Fig. 3–5, small: a map of all head vectors at each stage, coloured by head.
+
+    With ``doc``, that document's heads are numbered.
+    """
     from core.runs.results import read_places, read_preview
     from pages.shared.figures.maps import stage_maps_figure
 
@@ -72,7 +93,7 @@ def maps(opened: OpenedRun, theme: str, stages: Any = None, doc: int | None = No
 
 
 def probe(opened: OpenedRun, theme: str) -> go.Figure:
-    """Table 1: how well a probe tells heads apart."""
+    """Table 1: how well a probe tells heads apart; error bars are 95 % intervals."""
     from pages.understand.stages.figures import probe_figure
 
     return probe_figure(_tables(opened), theme)
@@ -92,7 +113,10 @@ def redundancy(opened: OpenedRun, theme: str, stage: int = 1) -> go.Figure:
 
 
 def random_slices(opened: OpenedRun, theme: str, measure: str = "names", head: int | None = None) -> go.Figure:
-    """One measure of every head at every stage, with the band of random slices; ``head`` is numbered."""
+    """One measure of every head at every stage, with the range of random slices in grey.
+
+    ``head`` is numbered.
+    """
     from core.analysis.head_measures import TITLES
     from pages.shared.figures.random_slices import slices_figure
 
@@ -128,7 +152,10 @@ def topic_match(opened: OpenedRun, theme: str, stage: int = 3) -> go.Figure:
 
 
 def topics(opened: OpenedRun, theme: str, stage: int = 3, original: bool = False) -> go.Figure:
-    """Fig. 1: the cosines of the topics' names, the run's own or the study's 39 original ones."""
+    """Fig. 1: cosines of the topics' names.
+
+    The run's own topics, or with ``original`` the study's 39.
+    """
     from core.analysis.merging import topic_similarity
     from core.analysis.redundancy import cluster_order
     from core.runs.results import read_topics
@@ -143,7 +170,7 @@ def topics(opened: OpenedRun, theme: str, stage: int = 3, original: bool = False
 
 
 def retrieval(opened: OpenedRun, theme: str, stage: int = 1, task: str | None = None) -> go.Figure:
-    """Every way to rank with all heads."""
+    """Retrieval by every way to rank with all heads; error bars are 95 % intervals."""
     from core.retrieval.tasks import TASKS
     from pages.use.retrieval_lab.figures import ways_figure
 
@@ -155,7 +182,7 @@ def retrieval(opened: OpenedRun, theme: str, stage: int = 1, task: str | None = 
 
 
 def pruning(opened: OpenedRun, theme: str, stage: int = 1, task: str | None = None) -> go.Figure:
-    """The metric with fewer and fewer heads, on held-out queries."""
+    """Retrieval with fewer and fewer heads, on held-out queries."""
     from pages.use.retrieval_lab.figures import curve_figure
 
     kept = _rows(opened, "pruned", stage)
@@ -166,7 +193,10 @@ def pruning(opened: OpenedRun, theme: str, stage: int = 1, task: str | None = No
 
 
 def head_vectors(opened: OpenedRun, theme: str, doc: int = 0, stage: int = 1, head: int = 1) -> go.Figure:
-    """One document's vectors, a row per head; ``head`` is framed."""
+    """One document's vectors, one row per head.
+
+    ``head`` is framed.
+    """
     from pages.explore.overview.figures import head_vectors_figure
 
     check_stage(stage, opened.stages)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from core.analysis.findings import Finding
     from core.model.embedder import Embedded, Embedder
     from core.model.shape import ModelShape
+    from headscope.map_widget import MapWidget
 
 
 def open_run(name: str, cache: str | Path | None = None) -> OpenedRun:
@@ -59,6 +61,11 @@ def open_run(name: str, cache: str | Path | None = None) -> OpenedRun:
                 raise Mistake(f"'{cache / name}' is not a run: it has no {MANIFEST}. Give a run's folder or its name.")
     place = default_cache() if cache is None else cache_at(cache, setting("HEADSCOPE_MIRROR"))
     return OpenedRun(_open(place, name))
+
+
+def read_as_pages_do() -> None:
+    """Before something is read as for a page: Streamlit would remark that nobody is looking at it."""
+    logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").setLevel(logging.ERROR)
 
 
 class OpenedRun:
@@ -286,6 +293,19 @@ random slices, redundancy, retrieval, topic match, topics, whose.
         from headscope.figures import draw
 
         return draw(self, name, theme, choices)
+
+    def map(self, stage: int | None = None, heads: Sequence[int] | None = None, colour: str = "head") -> MapWidget:
+        """The app's head map as a widget of a notebook; it needs the package ``anywidget``.
+
+        ``selected`` holds the documents inside a lasso or box, or the one that was clicked; see ``MapWidget``.
+
+        >>> shown = open_run("example").map(stage=1, heads=[2])
+        >>> shown.selected, shown.heads, shown.colour
+        ([], [2], 'head')
+        """
+        from headscope.map_widget import map_widget
+
+        return map_widget(self, stage, heads, colour)
 
     @property
     def run(self) -> Run:

@@ -15,6 +15,8 @@ from core.search.index import SearchHits
 from core.settings import setting
 from pages.shared.components.copy_link import copy_link
 from pages.shared.data import RunState, cache_folder, documents, runs, search
+from pages.shared.paper.caption import run_facts
+from pages.shared.show import note_run
 from pages.shared.text import plain, shortened
 from pages.shared.url import choice_from_url, choice_to_url, keep_choices, linked
 
@@ -46,6 +48,7 @@ def choose_run() -> RunState | None:
     state = states[name]
     if state.manifest is not None:
         model = state.manifest.model
+        note_run(name, run_facts(name, state.manifest))
         st.sidebar.caption(
             f"{plain(model['name'])}  \nlayer {model['layer']} of {model['layers']} · {heads_in_groups(state.manifest)}"
         )

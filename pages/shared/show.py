@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import plotly.graph_objects as go
 import pyarrow as pa
@@ -16,8 +18,11 @@ import streamlit as st
 
 from core.runs.run import Run
 from pages.shared.components.picture import picture
+from pages.shared.paper.caption import app_command, figure_command
+from pages.shared.paper.caption import caption as figure_caption
 from pages.shared.text import plain, shortened
 
+SHOWN_RUN = "the run of the figures' captions"
 _FORMULA = r"^[=+\-@\t\r]"
 
 
@@ -42,6 +47,36 @@ def cells(texts: Sequence[str | None]) -> list[str | None]:
     return [None if text is None else defused_text(shortened(text, 300)) for text in texts]
 
 
+@dataclass(frozen=True)
+class Remake:
+    """The figure of that name in ``OpenedRun.figure``, with these choices."""
+
+    figure: str
+    choices: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """What a figure's caption is made of; ``drawn`` is None where Plotly does not draw it."""
+
+    drawn: go.Figure | None
+    sentences: Sequence[str]
+    remake: Remake | None = None
+
+    def caption(self, name: str) -> str:
+        run, facts = st.session_state.get(SHOWN_RUN, ("", ""))
+        if self.remake is None:
+            again = app_command(run)
+        else:
+            again = figure_command(run, self.remake.figure, self.remake.choices, f"{name}.pdf")
+        return figure_caption(self.sentences, self.drawn, facts, again)
+
+
+def note_run(name: str, facts: str) -> None:
+    """The run that the page's figures are of, for their captions."""
+    st.session_state[SHOWN_RUN] = (name, facts)
+
+
 def theme() -> str:
     """'light' or 'dark', as the reader has it."""
     return st.context.theme.type or "light"
@@ -54,10 +89,12 @@ def figure(
     caption: str = "",
     alt: str | None = None,
     on_pick: Callable[[], None] | None = None,
+    remake: Remake | None = None,
 ) -> None:
     """Draws a figure, with its picture and its data to take away below. ``name`` is unique on the page.
 
-    ``on_pick`` is called when a point is clicked; ``picked(name)`` is its custom data.
+    ``on_pick`` is called when a point is clicked; ``picked(name)`` is its custom data. ``remake`` is what
+    ``headscope figure`` is told to draw the same; without it, the page's address is.
     """
     st.plotly_chart(
         drawn,
@@ -75,7 +112,7 @@ def figure(
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if caption:
             st.caption(plain(caption))
-        downloads(name, data if callable(data) else lambda: data, with_picture=True)
+        downloads(name, data if callable(data) else lambda: data, Paper(drawn, (alt or "", caption), remake))
 
 
 def picked(name: str) -> Sequence[object]:
@@ -85,13 +122,13 @@ def picked(name: str) -> Sequence[object]:
     return data if isinstance(data, (list, tuple)) else ()
 
 
-def downloads(name: str, table: Callable[[], pa.Table], with_picture: bool = False) -> None:
+def downloads(name: str, table: Callable[[], pa.Table], paper: Paper | None = None) -> None:
     """A figure's data as CSV and Parquet; the table is made when somebody asks for it."""
     kinds = {"CSV": ("text/csv", _write_csv), "Parquet": ("application/vnd.apache.parquet", pq.write_table)}
     with st.popover("Save", icon=":material/download:", type="tertiary"):
-        if with_picture:
-            st.caption("Picture")
-            picture(name, name)
+        if paper is not None:
+            st.caption("Figure")
+            picture(name, name, paper.caption(name), paper.remake is None)
         st.caption("Data")
         with st.container(horizontal=True, gap="small"):
             for label, (mime, write) in kinds.items():

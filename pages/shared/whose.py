@@ -19,7 +19,7 @@ from pages.shared.figures.whose import whose_figure
 from pages.shared.glossary import why
 from pages.shared.notices import shows_mistakes
 from pages.shared.run_version import LAYERS, one_version, version_of
-from pages.shared.show import figure, theme
+from pages.shared.show import Remake, figure, theme
 from pages.shared.text import plain
 
 TITLE = "How much of the embedding is whose?"
@@ -67,6 +67,7 @@ def whose_section(state: RunState) -> None:
         f"Mean over {documents:,} documents. Shares are signed: what points away from the embedding is negative. "
         "A head's share is direct: what later layers compute from its output counts as theirs.",
         alt=f"Stacked bar of the shares of the embedding's length, 100 % in total. {whose_sentence(rows)}",
+        remake=Remake("whose"),
     )
 
 

@@ -19,13 +19,13 @@ import { islands, labelsLayer, placed } from "./labels.js";
 import { mount } from "./mount.js";
 import { colouring, paint, themeOf } from "./paint.js";
 import { download } from "../../../pages/shared/components/dom.js";
-import { fileName, picture } from "./picture.js";
+import { dots, fileName, FINE, SCALE, sheet, withoutGround } from "./picture.js";
 import { RasterMap } from "./raster.js";
 import { ringsLayer, ringsOf } from "./rings.js";
 import { SmallMaps } from "./small_maps.js";
 import { keep, mapOf, memory } from "./store.js";
 import { toolBar } from "./tools.js";
-import { captionWords, islandNames, pointWords, statusWords } from "./words.js";
+import { captionWords, islandNames, legendEntries, pointWords, statusWords } from "./words.js";
 
 const SETTLED = 300; // milliseconds without a move until the camera goes into the address
 
@@ -62,6 +62,7 @@ class HeadMap {
   receive(message) {
     const { data: meta, tell } = message;
     this.message = message;
+    (window.headscopeFigures ??= new Map()).set("head-map", this); // for Save
     this.tell = tell;
     if (!meta?.key) return;
     keep(meta);
@@ -85,12 +86,26 @@ class HeadMap {
       this.writeAddress();
       if (before.stage !== meta.stage) this.view.area = null;
       if (before.turn !== meta.turn) this.readChosen(); // the panel beside the map has opened or closed something
+      if (before.turn !== meta.turn) this.takeGiven();
     }
     this.view.hits = meta.hits ? new Set(meta.hits.map((doc) => this.map.documents.position(doc))) : null;
     this.show();
   }
 
+  // Where the page is not ours (a notebook), the address is not the view's: what is shown comes with the message.
+  takeGiven() {
+    const { given, heads, columns } = this.meta;
+    if (!given) return;
+    this.view.heads = parseHeads(given.heads, heads);
+    const known = ["head", "group", "activation", ...columns.map((column) => column.name)];
+    if (known.includes(given.colour) && given.colour !== this.view.colour) Object.assign(this.view, { colour: given.colour, focus: null });
+  }
+
   readAddress(arrival = false) {
+    if (this.meta.given) {
+      if (arrival) this.takeGiven();
+      return;
+    }
     Object.assign(this.view, readOwnPart(this.meta, arrival));
     const address = new URLSearchParams(window.location.search);
     this.setChosen(address.get("area"), Number(address.get("doc")));
@@ -114,7 +129,7 @@ class HeadMap {
 
   writeAddress() {
     clearTimeout(this.writing);
-    if (this.view && this.root.isConnected && window.location.pathname === this.path) writeOwnPart(this.view, this.meta);
+    if (this.view && !this.meta.given && this.root.isConnected && window.location.pathname === this.path) writeOwnPart(this.view, this.meta);
   }
 
   writeSoon() {
@@ -129,6 +144,7 @@ class HeadMap {
     if (this.view.focus === null) this.view.list = false;
     this.writeAddress();
     this.show();
+    if (this.meta.given) this.tell("view", ownPart(this.view, this.meta));
     if (listed && this.view.focus !== focus) this.report();
     if (what.heads && this.view.area) {
       clearTimeout(this.later);
@@ -268,23 +284,41 @@ class HeadMap {
       this.writeSoon();
     }
     this.box.dataset.place = place; // for whoever drives the page: where the map lies, and that it is drawn
-    const at = this.chosenAt();
-    const spots = at < 0 ? [] : places.map((own, head) => spotOf(this.map, own, at * this.meta.heads + head));
-    this.rings = ringsOf(spots, this.size(), this.view.layout === "one"); // small maps are named already
-    this.drawRings(this.rings);
-    this.labels = this.namesOnScreen(drawing);
-    this.drawLabels(this.labels);
+    const { rings, labels } = this.marks();
+    this.drawRings(rings);
+    this.drawLabels(labels);
   }
 
-  // A chosen document's rings say which head is where; small maps are named already.
-  namesOnScreen(drawing) {
-    if (this.view.layout !== "one" || this.rings.length) return [];
-    return placed(this.islands, (point) => this.spot(point), this.size(), drawing.movable ? drawing.camera().zoom : 1, []);
+  // What lies over the points, on the screen or on a picture that is ``share`` as wide. A chosen document's rings say
+  // which head is where; small maps are named already.
+  marks(share = 1) {
+    const { drawing, meta, view } = this;
+    const scaled = (spot) => spot.map((value) => value * share);
+    const size = scaled(this.size());
+    const at = this.chosenAt();
+    const spots = at < 0 ? [] : drawing.places(meta.heads).map((own, head) => scaled(spotOf(this.map, own, at * meta.heads + head)));
+    const rings = ringsOf(spots, size, view.layout === "one");
+    const named = view.layout === "one" && !rings.length;
+    const labels = named ? placed(this.islands, (point) => scaled(this.spot(point)), size, drawing.movable ? drawing.camera().zoom : 1, []) : [];
+    return { rings, labels };
   }
 
   async save() {
-    const sheet = await picture(this.drawing, this.size(), { rings: this.rings ?? [], labels: this.labels ?? [] }, themeOf(this.root), captionWords(this.view, this.meta));
-    await download(sheet, fileName(this.meta.run, this.meta.stage));
+    const marks = this.marks();
+    const image = await this.drawing.picture(SCALE);
+    const svg = sheet(image, this.size(), { ...marks, caption: captionWords(this.view, this.meta) }, themeOf(this.root));
+    await download(await dots(svg), fileName(this.meta.run, this.meta.stage));
+  }
+
+  // For a paper (picture.js of the app): letters keep their size, however narrow the picture is.
+  async paperSvg(width) {
+    const size = this.size();
+    const share = width / size[0];
+    const theme = themeOf(this.root);
+    const marks = this.marks(share);
+    const legend = legendEntries(this.view, this.map, this.meta, theme.dark);
+    const image = await this.drawing.picture(FINE * share);
+    return sheet(theme.dark ? image : withoutGround(image, theme.paper), [width, size[1] * share], { ...marks, legend }, theme);
   }
 
   size() {

@@ -105,24 +105,6 @@ export function labelsLayer(svg) {
   };
 }
 
-// The same on a picture.
-export function drawLabels(context, labels, paper, ink, font) {
-  context.save();
-  context.font = `600 13px ${font}`;
-  context.textAlign = "center";
-  context.textBaseline = "middle";
-  context.lineJoin = "round";
-  context.lineWidth = 4;
-  for (const { x, y, text, opacity } of labels) {
-    context.globalAlpha = opacity;
-    context.strokeStyle = paper;
-    context.strokeText(text, x, y);
-    context.fillStyle = ink;
-    context.fillText(text, x, y);
-  }
-  context.restore();
-}
-
 function short(name) {
   if (name.length <= LONGEST) return name;
   const comma = name.lastIndexOf(",", LONGEST);

@@ -42,30 +42,6 @@ export function ringsLayer(svg) {
   };
 }
 
-// The same on a picture.
-export function drawRings(context, rings, paper, ink, font) {
-  for (const [colour, thick] of [[paper, 5], [ink, 2]]) {
-    context.strokeStyle = colour;
-    context.lineWidth = thick;
-    for (const { x, y } of rings) {
-      context.beginPath();
-      context.arc(x, y, RADIUS, 0, 2 * Math.PI);
-      context.stroke();
-    }
-  }
-  context.font = `600 11px ${font}`;
-  context.textAlign = "center";
-  context.textBaseline = "middle";
-  context.lineJoin = "round";
-  for (const { label } of rings.filter((ring) => ring.label)) {
-    context.strokeStyle = paper;
-    context.lineWidth = 3.5;
-    context.strokeText(label.text, label.x, label.y);
-    context.fillStyle = ink;
-    context.fillText(label.text, label.x, label.y);
-  }
-}
-
 function boxAround(x, y, width, height) {
   return [x - width / 2, y - height / 2, x + width / 2, y + height / 2];
 }

@@ -2,6 +2,7 @@
 
 import { COLOURINGS } from "./controls.js";
 import { formatHeads } from "./heads.js";
+import { colouring } from "./paint.js";
 
 export function pointWords(point, view, map, meta) {
   const at = Math.floor(point / meta.heads);
@@ -36,4 +37,14 @@ export function captionWords(view, meta) {
   if (view.heads.size < meta.heads) parts.push(`heads ${formatHeads(view.heads, meta.heads).replaceAll("-", "–").replaceAll(",", ", ")}`);
   if (view.doc !== null) parts.push(`document ${view.doc}`);
   return `Headscope · ${parts.join(" · ")}`;
+}
+
+// What each colour of a picture stands for; activation is a scale, which the caption explains.
+export function legendEntries(view, map, meta, dark) {
+  const { colours, column } = colouring(view, map, meta, dark);
+  if (view.colour === "activation") return [];
+  const all = column ? [...column.values, ...(column.missing ? ["none"] : [])] : view.colour === "group" ? colours.map((_, group) => `group ${group + 1}`) : colours.map((_, head) => `head ${head + 1}`);
+  const entries = all.map((name, code) => ({ name, colour: colours[code] }));
+  if (column) return entries.filter((_, code) => view.focus === null || view.focus === code);
+  return view.colour === "group" ? entries : entries.filter((_, head) => view.heads.has(head + 1));
 }

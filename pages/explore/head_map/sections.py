@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
+from core.model.stages import STAGES
+from core.runs.results import read_map
 from pages.explore.head_map.selection import found_list, selection, value_list
 from pages.explore.head_map.state import (
     MapView,
@@ -24,6 +26,7 @@ from pages.shared.controls import SEARCH_HELP, choose_stage, say_what_was_search
 from pages.shared.data import RunState, search
 from pages.shared.document_list import read_document
 from pages.shared.notices import shows_mistakes
+from pages.shared.show import Paper, downloads
 from pages.shared.url import MOST_LETTERS, choice_to_url, words_from_url
 
 _KNOWN = "maps the browser has"
@@ -65,6 +68,7 @@ def one_map(state: RunState) -> None:
         if event.picked is not None:
             to_address(event.picked)
         view = read_address(state, stage)
+        _take_away(state, stage, drawn)
         if not view.chosen and found is None:
             st.caption(
                 "Click a point to read its document. Draw a lasso or a box to list the documents and heads inside it."
@@ -72,6 +76,17 @@ def one_map(state: RunState) -> None:
     if view.chosen or (found is not None and len(found.docs)):
         with places.result("What you chose on the map", _close):
             _results(state, drawn, view, found)
+
+
+def _take_away(state: RunState, stage: int, drawn: StageMap) -> None:
+    assert state.manifest is not None
+    documents, heads = drawn.places.shape[:2]
+    sample = f", a sample of {documents + drawn.left_out:,}" if drawn.left_out else ""
+    sentence = (
+        f"Map (t-SNE) of {documents * heads:,} vectors at stage {stage} {STAGES[stage].name}: {heads} heads of "
+        f"{documents:,} documents{sample}. Nearby points are similar vectors; axes have no unit."
+    )
+    downloads("head-map", lambda: read_map(state.run, stage), Paper(None, [sentence]))
 
 
 def _results(state: RunState, drawn: StageMap, view: MapView, found: Found | None) -> None:

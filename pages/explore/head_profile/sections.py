@@ -158,6 +158,7 @@ def among_slices(shown: HeadView) -> None:
         lambda: pa.Table.from_pylist(slices_rows(shown.tables, "names")),
         f"How often each head alone finds the labelled topic. Head {shown.head} is the large dot.",
         alt=slices_alt(shown.tables, "names"),
+        remake=show.Remake("random slices", {"measure": "names", "head": shown.head}),
     )
 
 

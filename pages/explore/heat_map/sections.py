@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,8 @@ from pages.shared.components.heatmap import Look, Panel, Pick, Sheet, canvas_hea
 from pages.shared.corpus import own_topic_similarity
 from pages.shared.data import RunState, documents, labels, topics
 from pages.shared.figures.similarity import colour_limit
-from pages.shared.show import downloads, theme
+from pages.shared.figures.table import number
+from pages.shared.show import Paper, downloads, theme
 from pages.shared.text import shortened
 from pages.shared.theme import DIVERGING, FRAME, GROUND, INK
 from pages.shared.url import choice_from_url, choices_to_url, decide
@@ -72,8 +74,9 @@ def draw(state: RunState, view: HeatMapView) -> bool:
     colours = Look(DIVERGING[look], INK[look], GROUND[look], FRAME[look])
     canvas_heat_map(sheet, colours, KEY, _first_mark(sheet.version, view, docs), picked)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption(_sentence(view, cells, own, bool(sheet.groups)))
-        _take_away(state, view, docs)
+        sentence = _sentence(view, cells, own, bool(sheet.groups))
+        st.caption(sentence)
+        _take_away(state, view, docs, [sheet.label, _ranges(view, every), sentence])
     return True
 
 
@@ -143,7 +146,13 @@ def _sentence(view: HeatMapView, cells: HeatMap, own: np.ndarray, groups: bool) 
     )
 
 
-def _take_away(state: RunState, view: HeatMapView, docs: np.ndarray) -> None:
+def _ranges(view: HeatMapView, values: dict[int, np.ndarray]) -> str:
+    ends = {stage: (values[stage].min(), values[stage].max()) for stage in view.shown}
+    told = ", ".join(f"{number(low)} to {number(high)} at stage {stage}" for stage, (low, high) in ends.items())
+    return f"Cosines with each document's own topic: {told}."
+
+
+def _take_away(state: RunState, view: HeatMapView, docs: np.ndarray, sentences: Sequence[str]) -> None:
     """The cells as a table, a row per document; made when somebody asks for it."""
 
     def table() -> pa.Table:
@@ -154,4 +163,4 @@ def _take_away(state: RunState, view: HeatMapView, docs: np.ndarray) -> None:
             found |= {f"stage {stage} {row_name(row)}": values[:, row] for row in range(values.shape[1])}
         return pa.table(found)
 
-    downloads("topic-heat-map", table)
+    downloads("topic-heat-map", table, Paper(None, sentences))

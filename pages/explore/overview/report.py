@@ -19,7 +19,7 @@ from pages.shared.figures.maps import small_maps_table, stage_maps_figure
 from pages.shared.findings import all_findings
 from pages.shared.glossary import why
 from pages.shared.notices import circular_mark, circular_notice, shows_mistakes
-from pages.shared.show import drawn_once, figure, theme
+from pages.shared.show import Remake, drawn_once, figure, theme
 from pages.shared.text import safe
 
 _STYLE = """
@@ -69,6 +69,7 @@ def small_maps(state: RunState) -> None:
         lambda: small_maps_table(shown.places, shown.docs),
         "Each dot is one head's vector for one document (a sample), coloured by head. Nearby dots are similar.",
         alt="A small map of all head vectors at each stage, coloured by head.",
+        remake=Remake("maps"),
     )
 
 

@@ -18,7 +18,7 @@ from pages.shared.cards import Card, cards, open_card
 from pages.shared.controls import choose_document, choose_head, choose_stage
 from pages.shared.data import RunState, document_vectors, documents, neighbours, row_of, runs, topics, vector_docs
 from pages.shared.notices import among, no_vectors, shows_mistakes
-from pages.shared.show import cells, figure, theme
+from pages.shared.show import Remake, cells, figure, theme
 from pages.shared.text import plain, shortened
 from pages.shared.topic_link import topic_link
 from pages.shared.why_similar import ask_in_fragment
@@ -105,6 +105,7 @@ def one_head(state: RunState) -> None:
             pa.table({f"head_{number}": values for number, values in enumerate(vectors, start=1)}),
             "Each row is one head's vector for this document; the chosen head is framed.",
             alt=f"The vectors of all heads for document {doc + 1}.",
+            remake=Remake("head vectors", {"doc": doc, "stage": stage, "head": head}),
         )
     looked_through = len(vector_docs(state))
     if looked_through > LOOKED_THROUGH and not st.toggle(

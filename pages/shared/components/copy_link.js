@@ -12,28 +12,6 @@ export default function copyLink({ parentElement }) {
   button.disabled = false; // until now a press would have been lost
 }
 
-async function copied(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    return copiedByHand(text); // a team's server without TLS: browsers have no clipboard there
-  }
-}
-
-function copiedByHand(text) {
-  const field = document.createElement("textarea");
-  const before = document.activeElement;
-  field.value = text;
-  field.style.cssText = "position: fixed; opacity: 0";
-  document.body.append(field);
-  field.select();
-  const done = document.execCommand("copy");
-  field.remove();
-  before?.focus();
-  return done;
-}
-
 // Whether the reader's last gesture was a key: results that open beside a picture take the focus only then. It is here
 // because this script is on every page from the start, and such a panel comes after the gesture.
 window.headscopeInput ??= watchInput();

@@ -10,6 +10,7 @@ from pages.shared.components.mount import BUTTON_CSS, component
 _copy_link = component(
     "copy_link",
     "history_steps.js",
+    "clipboard.js",
     "copy_link.js",
     html='<button type="button" aria-live="polite" disabled>Copy link to this view</button>',
     css=BUTTON_CSS,

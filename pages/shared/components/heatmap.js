@@ -9,10 +9,12 @@ export default function (component) {
   if (!chart) instances.set(parentElement, (chart = new HeatMap(parentElement)));
   chart.send = (pick) => setTriggerValue("pick", pick);
   chart.show(data);
+  (window.headscopeFigures ??= new Map()).set("topic-heat-map", chart); // for Save (picture.js)
 }
 
 const WIDEST_CELL = 40, CLICK_MOVES = { mouse: 4, touch: 10 }, FULL_GAP = 4;
 const BRACKET = 20; // pixels beside the rows for key/value groups
+const SCALE = 66; // width of the colour scale of a saved picture
 const LEVEL = 76, UPRIGHT = 13; // widths that a topic's name needs, in pixels
 
 class HeatMap {
@@ -132,6 +134,7 @@ class HeatMap {
     this.zoomTo(this.zoom, this.width / 2);
   }
 
+  get ratio() { return this.fine ?? devicePixelRatio; }
   rowTop(row) { return row * this.rowHeight + (row ? FULL_GAP : 0); }
   get cell() { return this.base * this.zoom; }
   left(block) { return this.data.starts[block] * this.cell + block * this.gap - this.offset; }
@@ -202,7 +205,7 @@ class HeatMap {
   draw() {
     if (!this.data || !this.width) return;
     this.parts.forEach((part, number) => {
-      const width = Math.round(this.width * devicePixelRatio), height = Math.round(this.height * devicePixelRatio);
+      const width = Math.round(this.width * this.ratio), height = Math.round(this.height * this.ratio);
       if (part.canvas.width !== width || part.canvas.height !== height) {
         part.canvas.width = width;
         part.canvas.height = height;
@@ -211,7 +214,7 @@ class HeatMap {
       context.setTransform(1, 0, 0, 1, 0, 0);
       context.clearRect(0, 0, width, height);
       this.paint(context, number, width);
-      context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
+      context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
       this.rule(context);
       if (this.mark) this.outline(context, this.mark, number, this.data.ink, 2);
       if (this.cursor) this.outline(context, this.cursor, number, this.data.accent, 3);
@@ -230,9 +233,9 @@ class HeatMap {
   paint(context, number, width) {
     const values = this.values[number], { columns, rows, panels } = this.data, limit = panels[number].limit;
     const image = new ImageData(width, rows.length), pixels = new Uint32Array(image.data.buffer);
-    const step = this.cell * devicePixelRatio, last = this.colours.length - 1;
+    const step = this.cell * this.ratio, last = this.colours.length - 1;
     this.data.starts.forEach((start, block) => {
-      const left = this.left(block) * devicePixelRatio, end = this.ends[block];
+      const left = this.left(block) * this.ratio, end = this.ends[block];
       const to = Math.min(width, Math.round(left + (end - start) * step));
       for (let x = Math.max(0, Math.round(left)); x < to; x++) {
         let from = start + Math.floor((x - left) / step), until = start + Math.floor((x + 1 - left) / step);
@@ -250,9 +253,9 @@ class HeatMap {
     const sheet = new OffscreenCanvas(width, rows.length);
     sheet.getContext("2d").putImageData(image, 0, 0);
     context.imageSmoothingEnabled = false;
-    const tall = this.rowHeight * devicePixelRatio, rest = rows.length - 1;
+    const tall = this.rowHeight * this.ratio, rest = rows.length - 1;
     context.drawImage(sheet, 0, 0, width, 1, 0, 0, width, tall);
-    if (rest) context.drawImage(sheet, 0, 1, width, rest, 0, this.rowTop(1) * devicePixelRatio, width, rest * tall);
+    if (rest) context.drawImage(sheet, 0, 1, width, rest, 0, this.rowTop(1) * this.ratio, width, rest * tall);
   }
 
   // A line between blocks; thin ones of the ground between rows, and between columns once they are wide.
@@ -419,60 +422,68 @@ class HeatMap {
   }
   hideTip() { this.tip.hidden = true; }
 
-  // Panels, names and scales as one picture, twice as fine as the screen's points.
-  save() {
-    const scale = 2, line = 16, high = this.upright ? 120 : 40, pad = 14;
-    const tall = line + 12 + high + this.height + 18, sheet = document.createElement("canvas");
-    sheet.width = (this.gutter + this.width + 2 * pad) * scale;
-    sheet.height = (tall * this.parts.length + 2 * pad) * scale;
-    const context = sheet.getContext("2d"), font = getComputedStyle(this.root).fontFamily;
-    context.scale(scale, scale);
-    context.fillStyle = this.data.ground;
-    context.fillRect(0, 0, sheet.width, sheet.height);
-    context.translate(pad, pad);
-    this.parts.forEach((part, number) => {
-      const { name, limit } = this.data.panels[number], top = number * tall;
-      context.fillStyle = this.data.ink;
-      context.textAlign = "left";
-      context.font = `600 13px ${font}`;
-      context.fillText(`${name}: ${signed(-limit, 2)} blue … ${signed(limit, 2)} red`, 0, top + line);
-      context.font = `11px ${font}`;
+  // A copy of this chart as wide as it is asked for, somewhere that nobody sees, while ``use`` reads it.
+  async elsewhere(width, fine, use) {
+    const host = element("div", "", this.root.parentNode);
+    host.style.cssText = `position: fixed; left: -20000px; top: 0; width: ${width}px`;
+    element("div", "hs-heat-map", host);
+    const copy = new HeatMap(host);
+    copy.fine = fine;
+    copy.show(this.data);
+    copy.zoom = this.zoom;
+    copy.panTo((this.offset * copy.base) / this.base);
+    try {
+      return await use(copy);
+    } finally {
+      host.remove();
+    }
+  }
+
+  // For a paper: laid out anew at a column's width, with cells four times as fine as the screen's points.
+  paperSvg(width) { return this.elsewhere(width, 4, (copy) => copy.sheet(6)); }
+
+  // Panels, names and scales as one picture: letters and lines as such, the cells as an image.
+  sheet(pad = 14) {
+    const line = 16, high = this.upright ? 120 : 40, tall = line + 12 + high + this.height + 18, { data } = this;
+    const [width, height] = [this.gutter + this.width + 2 * pad, tall * this.parts.length + 2 * pad];
+    const family = getComputedStyle(this.root).fontFamily, measure = document.createElement("canvas").getContext("2d");
+    measure.font = `11px ${family}`;
+    const text = (x, y, words, anchor, looks = "") => `<text x="${x}" y="${y}" text-anchor="${anchor}" ${looks}>${escaped(words)}</text>`;
+    const parts = this.parts.map((part, number) => {
+      const { name, limit } = data.panels[number], y = line + 12 + high, made = [];
+      made.push(text(0, line - 3, name, "start", 'font-size="13" font-weight="600"'));
+      const right = this.gutter + this.width, from = right - 46 - SCALE;
+      made.push(text(from - 6, line - 4, `≤ ${signed(-limit, 2)}`, "end"), text(right, line - 4, `≥ ${signed(limit, 2)}`, "end"));
+      made.push(`<rect x="${from}" y="${line - 13}" width="${SCALE}" height="10" style="fill: url(#scale)"/>`);
       part.topicLabels.forEach((label, block) => {
         if (label.hidden) return;
-        const middle = this.gutter + parseFloat(label.style.left) + parseFloat(label.style.width) / 2;
-        context.save();
-        context.translate(middle, top + line + 6 + high);
-        const upright = label.classList.contains("upright");
-        if (upright) context.rotate(-Math.PI / 2);
-        context.textAlign = upright ? "left" : "center";
-        const room = upright ? high : parseFloat(label.style.width) - 4;
-        context.fillText(fitted(context, this.data.blocks[block], room), 0, upright ? 4 : 0);
-        context.restore();
+        const upright = label.classList.contains("upright"), wide = parseFloat(label.style.width);
+        const words = fitted(measure, data.blocks[block], upright ? high : wide - 4);
+        const at = `translate(${this.gutter + parseFloat(label.style.left) + wide / 2} ${line + 6 + high})`;
+        made.push(text(0, upright ? 4 : 0, words, upright ? "start" : "middle", `transform="${at}${upright ? " rotate(-90)" : ""}"`));
       });
-      const y = top + line + 12 + high;
-      context.textAlign = "right";
-      this.data.groups.forEach(([first, last], group) => {
-        const [from, to] = [y + this.rowTop(first) + 2, y + this.rowTop(last + 1) - 2];
-        context.strokeStyle = this.data.ink;
-        context.lineWidth = 1.2;
-        context.beginPath();
-        context.moveTo(14, from);
-        context.lineTo(9, from);
-        context.lineTo(9, to);
-        context.lineTo(14, to);
-        context.stroke();
-        context.save();
-        context.translate(6, (from + to) / 2);
-        context.rotate(-Math.PI / 2);
-        context.textAlign = "center";
-        context.fillText(String(group + 1), 0, 0);
-        context.restore();
+      data.groups.forEach(([first, last], group) => {
+        const [top, bottom] = [y + this.rowTop(first) + 2, y + this.rowTop(last + 1) - 2];
+        made.push(`<path d="M14 ${top}H9V${bottom}H14" style="fill: none; stroke: ${data.ink}; stroke-width: 1.2"/>`);
+        made.push(text(0, 0, String(group + 1), "middle", `transform="translate(6 ${(top + bottom) / 2}) rotate(-90)"`));
       });
-      this.data.rows.forEach((row, index) =>
-        context.fillText(row, this.gutter - 8, y + this.rowTop(index) + this.rowHeight / 2 + 4));
-      context.drawImage(part.canvas, this.gutter, y, this.width, this.height);
+      const size = Math.min(11, this.rowHeight - 2);
+      data.rows.forEach((row, index) => made.push(text(this.gutter - 8, y + this.rowTop(index) + this.rowHeight / 2 + 0.36 * size, row, "end", `font-size="${size}"`)));
+      made.push(`<image x="${this.gutter}" y="${y}" width="${this.width}" height="${this.height}" preserveAspectRatio="none" href="${part.canvas.toDataURL()}"/>`);
+      return `<g transform="translate(${pad} ${pad + number * tall})">${made.join("")}</g>`;
     });
-    download(sheet, "topic-heat-map.png");
+    const stops = data.colours.map(([at, hex]) => `<stop offset="${at}" stop-color="${hex}"/>`).join("");
+    return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="${escaped(family)}" font-size="11" fill="${data.ink}"><defs><linearGradient id="scale">${stops}</linearGradient></defs><rect width="${width}" height="${height}" style="fill: ${data.ground}"/>${parts.join("")}</svg>`;
+  }
+
+  // As it is seen, twice as fine as the screen's points.
+  async save() {
+    const image = new Image(), canvas = document.createElement("canvas");
+    image.src = `data:image/svg+xml,${encodeURIComponent(this.sheet())}`;
+    await image.decode();
+    [canvas.width, canvas.height] = [image.width * 2, image.height * 2];
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    await download(canvas, "topic-heat-map.png");
   }
 }
 
@@ -502,6 +513,9 @@ function legend(parent, limit, colours) {
 }
 function signed(value, digits) {
   return `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits)}`;
+}
+function escaped(text) {
+  return String(text).replace(/[&<>"]/g, (letter) => `&#${letter.charCodeAt(0)};`);
 }
 function fitted(context, text, room) {
   let shown = text;

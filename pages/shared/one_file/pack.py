@@ -50,7 +50,7 @@ class Packed:
 
 def page(title: str, packed: bytes) -> str:
     """The whole document."""
-    scripts = [_map_script(), _heat_map_script(), _page_script()]
+    scripts = [map_script(), _heat_map_script(), _page_script()]
     assert not any(re.search(r"</script|<!--", script, re.IGNORECASE) for script in scripts)
     digests = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
     # Nothing may be asked of any server, and no text becomes a program.
@@ -66,10 +66,10 @@ def page(title: str, packed: bytes) -> str:
             '<meta name="referrer" content="no-referrer">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{safe(title)}</title>",
-            f"<style>{_variables()}{_read(_HERE / 'page.css')}</style></head>",
+            f"<style>{theme_variables()}{_read(_HERE / 'page.css')}</style></head>",
             '<body><div id="page"><p class="quiet">Opening …</p></div>',
             "<noscript><p>This page draws its data with JavaScript, which is switched off.</p></noscript>",
-            f'<template id="map-style"><style>{CSS}{_read(_COMPONENTS / "map.css")}</style></template>',
+            f'<template id="map-style"><style>{map_style()}</style></template>',
             f'<template id="heat-map-style"><style>{CSS}{HEAT_MAP_STYLE}</style></template>',
             f'<script type="application/octet-stream" id="data">{base64.b64encode(packed).decode()}</script>',
             *(f'<script type="module">{script}</script>' for script in scripts),
@@ -78,22 +78,26 @@ def page(title: str, packed: bytes) -> str:
     )
 
 
-def _variables() -> str:
-    """Streamlit's names for the theme's colours, which the components use."""
+def theme_variables(root: str = ":root") -> str:
+    """Streamlit's names for the theme's colours, which the components use, for what ``root`` selects."""
     names = ("backgroundColor", "secondaryBackgroundColor", "textColor", "borderColor", "primaryColor", "linkColor")
     rules = [CSS]
     for theme in ("light", "dark"):
         dashed = {name: re.sub(r"([A-Z])", lambda found: f"-{found[1].lower()}", name) for name in names}
         said = "".join(f"--st-{dashed[name]}:{STREAMLIT[theme][name]};" for name in names)
-        rules.append(f':root[data-theme="{theme}"]{{{said}color-scheme:{theme};}}')
-    return "".join(rules) + f":root{{--st-font:{STREAMLIT['font']};--st-button-radius:.5rem;}}"
+        rules.append(f'{root}[data-theme="{theme}"]{{{said}color-scheme:{theme};}}')
+    return "".join(rules) + f"{root}{{--st-font:{STREAMLIT['font']};--st-button-radius:.5rem;}}"
 
 
-def _map_script() -> str:
+def map_script() -> str:
     """The bundle of frontend/map as the app has it; its export becomes a part of the page."""
     bundle, count = _BUNDLE_END.subn(r"globalThis.headscopeParts={map:\1};", _read(_COMPONENTS / "map.js").strip())
     assert count == 1, "the bundle's export has another form"
     return bundle
+
+
+def map_style() -> str:
+    return CSS + _read(_COMPONENTS / "map.css")
 
 
 def _heat_map_script() -> str:

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 
 import streamlit as st
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
+from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from streamlit import config, runtime
 
@@ -22,6 +22,8 @@ from core.runs.run import run_names
 from core.settings import Settings, read_settings, unknown_settings
 from pages.shared.build import stop_builds
 from pages.shared.embedding import model_pool
+from pages.shared.paper import FILES as PAPER_FILES
+from pages.shared.paper import TYPES as PAPER_TYPES
 from pages.shared.server.access import find_gate
 from pages.shared.server.guard import sign_outs
 from pages.shared.server.log import event, set_up
@@ -135,6 +137,14 @@ async def _metrics(_: Request) -> PlainTextResponse:
     return PlainTextResponse(text, headers={**_NOT_KEPT, "Content-Type": CONTENT_TYPE})
 
 
+async def _paper(request: Request) -> Response:
+    """The scripts and fonts of figures for a paper, which a browser asks for when somebody saves one."""
+    path = PAPER_FILES.get(request.path_params["name"])
+    if path is None:
+        return PlainTextResponse("no such file\n", 404)
+    return FileResponse(path, media_type=PAPER_TYPES[path.suffix], headers={"Cache-Control": "no-cache"})
+
+
 _NOT_KEPT = {"Cache-Control": "no-store"}
 HEALTH = Health()
-ROUTES = (Route("/healthz", _healthz), Route("/metrics", _metrics))
+ROUTES = (Route("/healthz", _healthz), Route("/metrics", _metrics), Route("/paper/{name}", _paper))

@@ -23,7 +23,7 @@ from pages.shared.figures.random_slices import slices_alt, slices_figure, slices
 from pages.shared.findings import show_findings
 from pages.shared.glossary import why
 from pages.shared.notices import shows_mistakes
-from pages.shared.show import drawn_once, figure, theme
+from pages.shared.show import Remake, drawn_once, figure, theme
 from pages.shared.url import linked
 from pages.understand.stages.figures import groups_figure, matrix_figure, probe_figure
 
@@ -61,6 +61,7 @@ def against_slices(state: RunState) -> None:
             f"slices (5 %, corrected for the number of heads); the same rule flags {percent(row['flagged'], 1)} of "
             "random slices.",
             alt=slices_alt(found, measure),
+            remake=Remake("random slices", {"measure": measure}),
         )
 
 
@@ -86,6 +87,7 @@ def separation(state: RunState) -> None:
             pa.Table.from_pylist(rows),
             "Error bars: 95 % CI.",
             alt="The probe's accuracy at each stage: heads by sample and by document, random slices, and the study.",
+            remake=Remake("probe"),
         )
     with right:
         show_findings(state, "separation")
@@ -170,7 +172,14 @@ def redundancy(state: RunState) -> None:
         drawn = _drawn(state, "CKA", stage, lambda: matrix_figure(cka, order.tolist(), shape, theme(), "CKA"))
         top = most_redundant(found, stage, 1)
         alt = f", heads {top[0]['head']} and {top[0]['other']} are the most alike" if top else ""
-        figure(drawn, "redundancy", pa.Table.from_pylist(rows), caption, alt=f"CKA of all pairs of heads{alt}.")
+        figure(
+            drawn,
+            "redundancy",
+            pa.Table.from_pylist(rows),
+            caption,
+            alt=f"CKA of all pairs of heads{alt}.",
+            remake=Remake("redundancy", {"stage": stage}),
+        )
     with right:
         show_findings(state, "redundancy", "groups", stage=stage)
         if shape.kv_heads in (1, shape.heads):
@@ -213,4 +222,5 @@ def movement(state: RunState) -> None:
         "Numbers: this document's heads. Grey: a sample of the other documents'. Maps are rotated to match each other, "
         "not stretched.",
         alt=f"Where each head's vector of document {doc + 1} lies on the map of each stage.",
+        remake=Remake("maps", {"doc": doc}),
     )

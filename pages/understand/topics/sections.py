@@ -23,7 +23,7 @@ from pages.shared.empty_states import no_labels
 from pages.shared.figures.table import number
 from pages.shared.glossary import why
 from pages.shared.notices import circular_notice, shows_mistakes
-from pages.shared.show import drawn_once, figure, theme
+from pages.shared.show import Remake, drawn_once, figure, theme
 from pages.shared.text import plain, shortened
 from pages.understand.topics.figures import counts_figure, map_figure, rates_figure, rates_of
 
@@ -69,6 +69,7 @@ def topic_match(state: RunState, stage: int) -> None:
         + _left_out(within, len(topics(state).names)),
         alt=f"Topic match of the full embedding, {_percent(full['rate'])}, of pooled heads and of head {best}, "
         "with 95 % intervals, beside guessing.",
+        remake=Remake("topic match", {"stage": stage}),
     )
     st.markdown("##### Each head alone")
     st.dataframe(
@@ -143,6 +144,7 @@ def topic_map(state: RunState, stage: int) -> None:
         "Cosines of the topics' names, as this model embeds them (the study's Fig. 1). Similar topics are next to each "
         "other (average linkage). The colour scale runs from this run's smallest cosine to its largest.",
         alt=f"Cosines of all pairs of {len(names)} topics.",
+        remake=Remake("topics", {"stage": stage}),
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -46,25 +48,19 @@ def export_section(shown: LabView) -> None:
     assert shown.state.manifest is not None
     sampled = shown.state.manifest.is_sampled
     with st.container(horizontal=True, gap="small"):
-        st.download_button(
-            "Heads and weights (JSON)",
-            kept.to_json(),
-            "heads.json",
-            "application/json",
-            key="heads.json",
-            on_click="ignore",
-            icon=":material/download:",
-        )
-        st.download_button(
+        _file("Heads and weights (JSON)", kept.to_json(), "heads.json", "application/json")
+        _file(
             f"Pruned vectors of {'the sample' if sampled else 'the corpus'} (Parquet)",
             lambda: pruned_parquet(shown.state, shown.stage, kept),
             "pruned.parquet",
             "application/vnd.apache.parquet",
-            key="pruned.parquet",
-            on_click="ignore",
-            icon=":material/download:",
         )
     st.code(_SNIPPET.strip(), language="python")
+
+
+def _file(label: str, data: str | Callable[[], bytes], name: str, kind: str, key: str | None = None) -> None:
+    """A button that saves a file without running the page again."""
+    st.download_button(label, data, name, kind, key=key or name, on_click="ignore", icon=":material/download:")
 
 
 _TURN_SNIPPET = """
@@ -86,24 +82,9 @@ def _export_turned(state: RunState, turned: TurnedHeads) -> None:
         "stored shares of the same model. It needs only NumPy."
     )
     with st.container(horizontal=True, gap="small"):
-        st.download_button(
-            "Heads and weights (JSON)",
-            kept.to_json(),
-            "heads.json",
-            "application/json",
-            key="turned.json",
-            on_click="ignore",
-            icon=":material/download:",
-        )
-        st.download_button(
-            "Directions (NumPy)",
-            lambda: directions_file(turned.space),
-            "directions.npy",
-            "application/octet-stream",
-            key="directions.npy",
-            on_click="ignore",
-            icon=":material/download:",
-        )
+        _file("Heads and weights (JSON)", kept.to_json(), "heads.json", "application/json", key="turned.json")
+        directions = partial(directions_file, turned.space)
+        _file("Directions (NumPy)", directions, "directions.npy", "application/octet-stream")
     st.code(_TURN_SNIPPET.strip(), language="python")
 
 

@@ -16,7 +16,7 @@ from core.runs.tables import Row
 from pages.shared.figures.table import cell, figure_table, number
 from pages.shared.glossary import why
 from pages.shared.notices import among, shows_mistakes
-from pages.shared.show import downloads, figure, theme
+from pages.shared.show import Remake, downloads, figure, theme
 from pages.shared.text import plain, safe
 from pages.shared.url import linked
 from pages.use.retrieval_lab.data import bench, rows
@@ -146,6 +146,7 @@ def ways_section(shown: LabView) -> None:
         pa.Table.from_pylist(found),
         caption=f"{found[0]['queries'] if found else 0:,} queries, 95 % CI.{stored_note(shown.stage)}",
         alt=f"{shown.metric} of every way to rank with its 95 % confidence interval, and chance.",
+        remake=Remake("retrieval", {"stage": shown.stage, "task": shown.task}),
     )
 
 

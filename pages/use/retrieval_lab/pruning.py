@@ -15,7 +15,7 @@ from core.retrieval.ways import way_name
 from pages.shared.data import tables
 from pages.shared.glossary import why
 from pages.shared.notices import shows_mistakes
-from pages.shared.show import figure, theme
+from pages.shared.show import Remake, figure, theme
 from pages.shared.text import plain
 from pages.shared.url import linked
 from pages.use.retrieval_lab.data import rows
@@ -59,6 +59,7 @@ def pruning_section(shown: LabView) -> None:
         caption=f"Heads chosen by {row['chosen_by']:,} queries, measured on {row['told_of']:,} held-out queries. "
         f"Shaded: 95 % CI over queries; for random order, 95 % of 20 orders.{stored_note(shown.stage)}",
         alt=f"{what} as heads are removed one by one, in three orders.",
+        remake=Remake("pruning", {"stage": shown.stage, "task": shown.task}) if way == ways[0] else None,
     )
     st.subheader("What each head is needed for", anchor="importance")
     importance = rows(shown.state, "importance", **wanted)
