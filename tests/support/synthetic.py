@@ -162,7 +162,7 @@ class PlantedLayers(TopicModel):
             output = self._outputs[text]  # type: ignore[attr-defined]
             yield at, Ledger(terms, np.outer([1 - shares.sum(), *shares], output).astype(np.float32), output)
 
-    def every_layer(self) -> Any:
+    def every_layer(self, shares: bool = False) -> Any:
         return self
 
     def embed(
