@@ -418,7 +418,7 @@ def test_other_weights_are_refused(
     assert "layers" not in Run(tmp_path, "tiny").manifest().steps
     done = command("layers", "tiny", "--cache", tmp_path, "--model", tiny_model)
     assert done.status == 0
-    assert "2 layers × 3 stages × 4 heads over 12 documents" in done.err
+    assert "2 layers × 4 stages × 4 heads over 12 documents" in done.err
     assert "Nothing to do" in command("layers", "tiny", "--cache", tmp_path, "--model", tiny_model).err
     assert command("verify", "tiny", "--cache", tmp_path).status == 0
 

@@ -39,7 +39,8 @@ class LayerRows:
         """What the rows of stage 4 mean at a layer index; None where rows are enough."""
         if stage != SHARE:
             return None
-        assert self.directions is not None and self.triangles is not None
+        assert self.directions is not None
+        assert self.triangles is not None
         return ShareSpace(np.array(self.directions[layer]), np.array(self.triangles[layer]))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -81,7 +80,8 @@ def study_stage(
     say = Say.of(vectors, heads)
     scales = Scales(say.weight, say.activation)
     posed_tasks = _posed(run, vectors, manifest, stage, given, queries)
-    for number, ((task, found), output) in enumerate(zip(posed_tasks, _outputs(run, manifest, stage, given, queries))):
+    outputs = _outputs(run, manifest, stage, given, queries)
+    for number, ((task, found), output) in enumerate(zip(posed_tasks, outputs, strict=True)):
 
         def on_progress(fraction: float, message: str, number: int = number, task: str = task) -> None:
             on_stage((number + fraction) / len(given.tasks), f"{TASKS[task].title}: {message}")
@@ -100,7 +100,7 @@ def _outputs(
 ) -> Iterator[_Searched | None]:
     """At stage 4, the same tasks in the model's own embedding; None for each where the run does not store it."""
     if stage != SHARE or OUTPUT not in manifest.stages:
-        return itertools.repeat(None)
+        return iter([None] * len(given.tasks))
     posed = _posed(run, StageVectors(run, OUTPUT), manifest, OUTPUT, given, queries)
     return (found for _, found in posed)
 
