@@ -18,12 +18,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.model.embedder import Embedder
-from core.model.stages import HEADS, RANDOM
+from core.model.stages import HEADS, RANDOM, SHARE
 from core.runs.labels import labels_of
 from core.runs.manifest import Manifest
 from core.runs.parts import write_part
 from core.runs.results import read_analysis
 from core.runs.run import Run, open_run
+from core.runs.shares import space_of
 from core.settings import setting
 from precompute.job.topic_vectors import TopicModel
 from precompute.steps.analyse.step import AnalyseConfig, run
@@ -55,16 +56,18 @@ def _claims(source: Run, shuffles: int) -> None:
     manifest = source.manifest()
     names = source.documents(["topic"])["topic"].to_pylist()
     labels = labels_of(names, sorted(set(names) - {None}))
-    ours = {stage: np.concatenate(list(source.vectors(stage))).astype(np.float32) for stage in manifest.study_stages}
+    ours = {stage: np.concatenate(list(source.vectors(stage))).astype(np.float32) for stage in manifest.stages}
     model = RandomWeights().load(manifest)
     embedded = model.embed(source.documents(["text"])["text"].to_pylist())
-    theirs = {stage: embedded.stage(stage) for stage in manifest.study_stages}
+    theirs = {stage: embedded.stage(stage) for stage in manifest.stages}
     shape, orders = manifest.shape, range(shuffles)
+    space = space_of(source, manifest, manifest.stages[-1])
+    their_space = model.share_space() if SHARE in manifest.stages else None
     for name, lines in (
-        ("the run itself", lambda: count_pruned(ours, labels, shape, [None])),
-        (f"{shuffles} shuffles", lambda: count_pruned(ours, labels, shape, orders)),
+        ("the run itself", lambda: count_pruned(ours, labels, shape, [None], space)),
+        (f"{shuffles} shuffles", lambda: count_pruned(ours, labels, shape, orders, space)),
         (f"{shuffles} random slicings", lambda: count_random_slices(ours, labels, shape, shuffles)),
-        ("untrained twin", lambda: count_pruned(theirs, labels, shape, [None])),
+        ("untrained twin", lambda: count_pruned(theirs, labels, shape, [None], their_space)),
     ):
         for line in lines():
             print(f"{name:<20}{line}", flush=True)

@@ -16,6 +16,8 @@ from core.analysis.layer_figures import layer_figures
 from core.analysis.layer_findings import best_heads, beyond_guessing, specialising
 from core.model.embedder import Embedder
 from core.model.shape import ModelShape
+from core.model.share_space import ShareSpace
+from core.model.stages import SHARE
 from core.retrieval.cautions import retrieval_cautions
 from core.retrieval.findings import pruned_sentence
 from core.retrieval.head_index import HeadIndex
@@ -33,9 +35,11 @@ CUT, ABOUT_HEADS = "a cut is suggested", "it is said to be about heads"
 PEAK, SPECIALISE, BEST = "full embedding beyond guessing", "heads specialise at a layer", "a best head at a layer"
 
 
-def pruned_claims(vectors: np.ndarray, labels: np.ndarray, shape: ModelShape, stage: int = 1) -> set[str]:
+def pruned_claims(
+    vectors: np.ndarray, labels: np.ndarray, shape: ModelShape, stage: int = 1, space: ShareSpace | None = None
+) -> set[str]:
     """What the product would say of ``vectors[doc, width]``: CUT, and ABOUT_HEADS beside it."""
-    index = HeadIndex.of([vectors], shape.heads)
+    index = HeadIndex.of([vectors], shape.heads, space=space)
     docs = same_topic_queries(labels)
     posed = pose_same_topic(docs, index.vectors[docs].astype(np.float32), labels, np.arange(len(labels)))
     given = StageTasks((SAME_TOPIC,), (), labels, ("full",), len(docs), 0)
@@ -56,7 +60,8 @@ def depth_claims(rows: LayerRows, labels: np.ndarray, shape: ModelShape, stage: 
     tables: dict[str, Rows] = {name: {} for name in _LAYER_TABLES}
     for layer in range(shape.layers):
         both = rows.at(layer, stage)
-        figures = layer_figures(both[:count], both[count:], labels, shape, None, slicings=slicings)
+        space = rows.space(layer, stage)
+        figures = layer_figures(both[:count], both[count:], labels, shape, None, slicings=slicings, space=space)
         names = tuple(str(topic) for topic in range(len(both) - count))
         add_layer(tables, layer + 1, stage, figures, labels, names, np.arange(count))
     summary = _rows(tables["layer_null_summary"])
@@ -78,26 +83,34 @@ def count_depth(run: Run, folder: Path, load: Callable[[], Embedder], shuffles: 
     manifest, names = run.manifest(), run.documents(["topic"])["topic"].to_pylist()
     sample = choose_sample(manifest, tuple(sorted(set(names) - {None})), names, 300, 0)
     texts = [*texts_of(run, manifest, sample.docs), *sample.topics]
-    rows = embed_layers(folder, texts, manifest.shape, "false alarms", load, lambda *_: None)
+    shares = SHARE in manifest.stages
+    rows = embed_layers(folder, texts, manifest.shape, "false alarms", load, lambda *_: None, shares)
     seeds = list(shuffles)
     return [
         tally(
             f"over depth, stage {stage}",
             [depth_claims(rows, _shuffled(sample.labels, seed), manifest.shape, stage) for seed in seeds],
         )
-        for stage in manifest.study_stages
+        for stage in manifest.stages
     ]
 
 
 def count_pruned(
-    vectors: dict[int, np.ndarray], labels: np.ndarray, shape: ModelShape, shuffles: Iterable[int | None]
+    vectors: dict[int, np.ndarray],
+    labels: np.ndarray,
+    shape: ModelShape,
+    shuffles: Iterable[int | None],
+    space: ShareSpace | None = None,
 ) -> list[str]:
-    """The same of pruned sets, from ``vectors[stage][doc, width]``."""
+    """The same of pruned sets, from ``vectors[stage][doc, width]``; ``space`` is that of stage 4."""
     seeds = list(shuffles)
     return [
         tally(
             f"pruned sets, stage {stage}",
-            [pruned_claims(rows, _shuffled(labels, seed), shape, stage) for seed in seeds],
+            [
+                pruned_claims(rows, _shuffled(labels, seed), shape, stage, space if stage == SHARE else None)
+                for seed in seeds
+            ],
         )
         for stage, rows in vectors.items()
     ]
@@ -106,7 +119,7 @@ def count_pruned(
 def count_random_slices(
     vectors: dict[int, np.ndarray], labels: np.ndarray, shape: ModelShape, slicings: int
 ) -> list[str]:
-    """Pruned sets of random slices in place of heads."""
+    """Pruned sets of random slices in place of heads, of the study's stages."""
     return [
         tally(
             f"pruned sets, stage {stage}",
@@ -118,6 +131,7 @@ def count_random_slices(
             ],
         )
         for stage, rows in vectors.items()
+        if stage != SHARE
     ]
 
 
