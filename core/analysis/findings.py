@@ -203,7 +203,7 @@ def _separation(tables: Tables) -> Iterator[Finding]:
     if less:
         said.append(f"At {named_stages(less)} heads are harder to tell apart than random slices.")
     if rest:
-        said.append(f"At {named_stages(rest)} no difference from random slices is shown.")
+        said.append(f"At {named_stages(rest)} heads are not shown to be easier to tell apart than random slices.")
     untrained = {stage: tables.one("untrained", stage=stage, measure=PROBE, head=0) for stage in rows}
     learned = [stage for stage, row in untrained.items() if row is not None and row["difference_low"] > 0]
     known = [stage for stage, row in untrained.items() if row is not None]

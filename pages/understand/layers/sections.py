@@ -190,7 +190,7 @@ def _against_slices(sweep: LayerSweep, view: LayerView, measure: str) -> None:
     )
     if told := difference_to_slices(rows, view.stage, measure):
         st.markdown(told)
-    section("Where in depth do heads specialise?", "specialisation", "random slices")
+    section("Where in depth do heads specialise?", "specialisation", "random slices", "specialising", "peak")
     found = specialising(sweep.rows("layer_null_summary", stage=view.stage), view.stage)
     known = beyond_guessing(sweep.rows("layer_curves", stage=view.stage), view.stage)
     shown = found.layers(measure) if found and known else []

@@ -30,7 +30,7 @@ def pruning_section(shown: LabView) -> None:
     """The curve from all heads to one, on queries that had no part in the choice."""
     assert shown.task is not None
     found = rows(shown.state, "pruned", stage=shown.stage, task=shown.task)
-    st.subheader("Which heads can be pruned", anchor="pruning", help=why("interval", "activation"))
+    st.subheader("Which heads can be pruned", anchor="pruning", help=why("pruned set", "interval", "activation"))
     if not found:
         st.info("Too few queries: heads are chosen on one half of them and measured on the other.")
         return
