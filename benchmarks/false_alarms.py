@@ -1,8 +1,8 @@
 """How often the rules about heads fire where nothing is to be found: ``python -m benchmarks.false_alarms``.
 
 A run is analysed again with its labels shuffled, and once with the vectors of its untrained twin; counted are heads
-that get a role and heads that lie beyond random slices, then peaks over depth and pruned sets (``--only claims``). The
-run itself stays as it is.
+that get a role and heads that lie beyond random slices (``roles``), then pruned sets and peaks over depth. The run
+itself stays as it is.
 """
 
 from __future__ import annotations
@@ -43,16 +43,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", nargs="?", default="demo")
     parser.add_argument("--shuffles", type=int, default=10)
-    parser.add_argument("--only", choices=("roles", "claims"))
+    parser.add_argument("--only", choices=_COUNTS)
     given = parser.parse_args()
     source = open_run(setting("HEADSCOPE_CACHE"), given.run)
-    if given.only != "claims":
-        _roles(source, given.shuffles)
-    if given.only != "roles":
-        _claims(source, given.shuffles)
+    for name, count in _COUNTS.items():
+        if given.only in (None, name):
+            count(source, given.shuffles)
 
 
-def _claims(source: Run, shuffles: int) -> None:
+def _pruned(source: Run, shuffles: int) -> None:
     manifest = source.manifest()
     names = source.documents(["topic"])["topic"].to_pylist()
     labels = labels_of(names, sorted(set(names) - {None}))
@@ -71,10 +70,14 @@ def _claims(source: Run, shuffles: int) -> None:
     ):
         for line in lines():
             print(f"{name:<20}{line}", flush=True)
+
+
+def _depth(source: Run, shuffles: int) -> None:
+    manifest = source.manifest()
     for name, load, seeds in (
         ("the run itself", lambda: TopicModel().load(manifest), [None]),
-        (f"{shuffles} shuffles", lambda: TopicModel().load(manifest), list(orders)),
-        ("untrained twin", lambda: model, [None]),
+        (f"{shuffles} shuffles", lambda: TopicModel().load(manifest), list(range(shuffles))),
+        ("untrained twin", lambda: RandomWeights().load(manifest), [None]),
     ):
         with tempfile.TemporaryDirectory() as folder:
             for line in count_depth(source, Path(folder), load, seeds):
@@ -141,6 +144,9 @@ def _line(name: str, profiles: pa.Table, null: pa.Table | None, slicing: str) ->
         every = Counter(null["measure"].to_pylist())
         said += "; beyond random slices: " + ", ".join(f"{one} {verdicts[one]}/{every[one]}" for one in every)
     return said
+
+
+_COUNTS = {"roles": _roles, "pruned": _pruned, "depth": _depth}
 
 
 if __name__ == "__main__":

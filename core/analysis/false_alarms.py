@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 SHUFFLED, SLICES, UNTRAINED = "shuffled labels", "random slices in place of heads", "random weights"
 ROLE, TYPE, DEPTH, PRUNED = "role", "attention type", "depth", "pruned set"
-BEYOND_GUESSING, SPECIALISE, BEST = "full embedding beyond guessing", "heads specialise", "a best head"
+PEAK, SPECIALISE, BEST = "full embedding beyond guessing", "heads specialise", "a best head"
 CUT, ABOUT_HEADS = "a cut is suggested", "said to be about heads"
 
 
@@ -60,7 +60,10 @@ COUNTED: dict[str, Counted] = {
     ),
     PRUNED: Counted(
         "sets",
-        {},
+        {
+            CUT: {SHUFFLED: Fired(1, 40), SLICES: Fired(24, 30), UNTRAINED: Fired(0, 4)},
+            ABOUT_HEADS: {SHUFFLED: Fired(0, 40), SLICES: Fired(1, 30), UNTRAINED: Fired(0, 4)},
+        },
     ),
 }
 

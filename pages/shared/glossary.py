@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.analysis.false_alarms import COUNTED, DEPTH, PRUNED, ROLE, TYPE, fires
+from core.analysis.false_alarms import ABOUT_HEADS, COUNTED, CUT, DEPTH, PEAK, PRUNED, ROLE, SPECIALISE, TYPE, fires
 
 TERMS: dict[str, str] = {
     "stage": "Where the heads are read: 1 before they are mixed, 2 after, 3 the model's own embedding, 4 what each "
@@ -88,13 +88,13 @@ TERMS: dict[str, str] = {
     "role": "What a head does, by written rules on its figures and only beyond random slices. Of all roles: "
     + fires(ROLE),
     "specialising": "At a layer, heads differ more among themselves than random slices do, corrected over layers; "
-    "said only where the full embedding finds topics at some layer. " + fires(DEPTH, "heads specialise"),
+    "said only where the full embedding finds topics at some layer. " + fires(DEPTH, SPECIALISE),
     "peak": "The layer at which the full embedding finds most topics, where that is clearly more than guessing. "
-    + fires(DEPTH, "full embedding beyond guessing"),
+    + fires(DEPTH, PEAK),
     "pruned set": "The fewest heads within one standard error of the best, chosen on one half of the queries. "
-    + fires(PRUNED, "a cut is suggested")
+    + fires(PRUNED, CUT)
     + " A cut is about heads only if equally many numbers chosen without heads do worse. "
-    + fires(PRUNED, "said to be about heads"),
+    + fires(PRUNED, ABOUT_HEADS),
 }
 
 

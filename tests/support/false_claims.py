@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from core.analysis.false_alarms import ABOUT_HEADS, BEST, CUT, PEAK, SPECIALISE
 from core.analysis.layer_figures import layer_figures
 from core.analysis.layer_findings import best_heads, beyond_guessing, specialising
 from core.model.embedder import Embedder
@@ -30,9 +31,6 @@ from precompute.steps.layers.rows import LayerRows, embed_layers
 from precompute.steps.layers.sample import choose_sample, texts_of
 from precompute.steps.layers.tables import add_layer
 from precompute.steps.retrieve.stage import StageTasks, study_task
-
-CUT, ABOUT_HEADS = "a cut is suggested", "it is said to be about heads"
-PEAK, SPECIALISE, BEST = "full embedding beyond guessing", "heads specialise at a layer", "a best head at a layer"
 
 
 def pruned_claims(
@@ -56,6 +54,16 @@ def pruned_claims(
 
 def depth_claims(rows: LayerRows, labels: np.ndarray, shape: ModelShape, stage: int, slicings: int = 200) -> set[str]:
     """What is claimed over depth at one stage, of ``rows`` that hold the documents and then the topics' names."""
+    # Slices are dear, and of no use where the full embedding itself finds nothing.
+    if not beyond_guessing(_rows(_layer_tables(rows, labels, shape, stage, 2)["layer_curves"]), stage):
+        return set()
+    summary = _rows(_layer_tables(rows, labels, shape, stage, slicings)["layer_null_summary"])
+    differ, best = specialising(summary, stage), best_heads(summary, stage)
+    found = {PEAK} | ({SPECIALISE} if differ is not None and differ.rows else set())
+    return found | ({BEST} if best is not None and best.rows else set())
+
+
+def _layer_tables(rows: LayerRows, labels: np.ndarray, shape: ModelShape, stage: int, slicings: int) -> dict[str, Rows]:
     count = len(labels)
     tables: dict[str, Rows] = {name: {} for name in _LAYER_TABLES}
     for layer in range(shape.layers):
@@ -64,12 +72,7 @@ def depth_claims(rows: LayerRows, labels: np.ndarray, shape: ModelShape, stage: 
         figures = layer_figures(both[:count], both[count:], labels, shape, None, slicings=slicings, space=space)
         names = tuple(str(topic) for topic in range(len(both) - count))
         add_layer(tables, layer + 1, stage, figures, labels, names, np.arange(count))
-    summary = _rows(tables["layer_null_summary"])
-    if not beyond_guessing(_rows(tables["layer_curves"]), stage):
-        return set()
-    differ, best = specialising(summary, stage), best_heads(summary, stage)
-    found = {PEAK} | ({SPECIALISE} if differ is not None and differ.rows else set())
-    return found | ({BEST} if best is not None and best.rows else set())
+    return tables
 
 
 _LAYER_TABLES = (
