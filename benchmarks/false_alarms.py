@@ -75,9 +75,9 @@ def _pruned(source: Run, shuffles: int) -> None:
 def _depth(source: Run, shuffles: int) -> None:
     manifest = source.manifest()
     for name, load, seeds in (
-        ("the run itself", lambda: TopicModel().load(manifest), [None]),
         (f"{shuffles} shuffles", lambda: TopicModel().load(manifest), list(range(shuffles))),
         ("untrained twin", lambda: RandomWeights().load(manifest), [None]),
+        ("the run itself", lambda: TopicModel().load(manifest), [None]),
     ):
         with tempfile.TemporaryDirectory() as folder:
             for line in count_depth(source, Path(folder), load, seeds):

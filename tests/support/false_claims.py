@@ -7,7 +7,7 @@ core.retrieval.findings on same-topic retrieval, with what rules a claim out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -54,24 +54,33 @@ def pruned_claims(
 
 def depth_claims(rows: LayerRows, labels: np.ndarray, shape: ModelShape, stage: int, slicings: int = 200) -> set[str]:
     """What is claimed over depth at one stage, of ``rows`` that hold the documents and then the topics' names."""
-    # Slices are dear, and of no use where the full embedding itself finds nothing.
-    if not beyond_guessing(_rows(_layer_tables(rows, labels, shape, stage, 2)["layer_curves"]), stage):
+    # Slices are dear, and of no use where the full embedding itself, as a single head, finds nothing.
+    own = [(rows.at(layer, stage), rows.space(layer, stage)) for layer in range(shape.layers)]
+    full = [vectors if space is None else space.full(vectors) for vectors, space in own]
+    whole = ModelShape(shape.layers, 1, 1, full[0].shape[1], full[0].shape[1])
+    alone = _layer_tables([(vectors, None) for vectors in full], labels, whole, stage, 0)
+    if not beyond_guessing(_rows(alone["layer_curves"]), stage):
         return set()
-    summary = _rows(_layer_tables(rows, labels, shape, stage, slicings)["layer_null_summary"])
+    summary = _rows(_layer_tables(own, labels, shape, stage, slicings)["layer_null_summary"])
     differ, best = specialising(summary, stage), best_heads(summary, stage)
     found = {PEAK} | ({SPECIALISE} if differ is not None and differ.rows else set())
     return found | ({BEST} if best is not None and best.rows else set())
 
 
-def _layer_tables(rows: LayerRows, labels: np.ndarray, shape: ModelShape, stage: int, slicings: int) -> dict[str, Rows]:
+def _layer_tables(
+    layers: Sequence[tuple[np.ndarray, ShareSpace | None]],
+    labels: np.ndarray,
+    shape: ModelShape,
+    stage: int,
+    slicings: int,
+) -> dict[str, Rows]:
+    """From each layer's documents and topics' names, ``[document or topic, width]``."""
     count = len(labels)
     tables: dict[str, Rows] = {name: {} for name in _LAYER_TABLES}
-    for layer in range(shape.layers):
-        both = rows.at(layer, stage)
-        space = rows.space(layer, stage)
+    for layer, (both, space) in enumerate(layers, start=1):
         figures = layer_figures(both[:count], both[count:], labels, shape, None, slicings=slicings, space=space)
         names = tuple(str(topic) for topic in range(len(both) - count))
-        add_layer(tables, layer + 1, stage, figures, labels, names, np.arange(count))
+        add_layer(tables, layer, stage, figures, labels, names, np.arange(count))
     return tables
 
 

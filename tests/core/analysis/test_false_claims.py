@@ -94,21 +94,16 @@ def test_every_rule_was_counted() -> None:
     for kind in (ROLE, PRUNED):
         assert all(set(rates) == {SHUFFLED, SLICES, UNTRAINED} for rates in COUNTED[kind].rates.values())
     assert all(set(rates) == {SHUFFLED, UNTRAINED} for rates in COUNTED[DEPTH].rates.values())
-    assert all(
-        0 <= rate.times <= rate.of for of in COUNTED.values() for rates in of.rates.values() for rate in rates.values()
-    )
 
 
-def test_what_is_said_about_heads_fires_for_at_most_one_in_twenty() -> None:
-    """Not 'broad', which untrained heads are, nor that some heads can go, which is true of slices."""
-    for kind, counted in COUNTED.items():
+def test_rules_fire_for_at_most_one_in_twenty_with_shuffled_labels_and_what_is_about_heads_anywhere() -> None:
+    """Not for slices alone: that some slices can go is true of them. Nor 'broad': untrained heads are."""
+    about_heads = {**COUNTED[ROLE].rates, **COUNTED[TYPE].rates, ABOUT_HEADS: COUNTED[PRUNED].rates[ABOUT_HEADS]}
+    for counted in COUNTED.values():
         for rule, rates in counted.rates.items():
-            for control, rate in rates.items():
-                if (rule, control) not in {("broad", UNTRAINED), (CUT, SLICES), *KNOWN}:
-                    assert rate.times <= 0.05 * rate.of, (kind, rule, control)
-
-
-KNOWN: set[tuple[str, str]] = set()
+            wanted = rates.keys() if rule in about_heads and rule != "broad" else rates.keys() & {SHUFFLED}
+            for control in wanted:
+                assert rates[control].times <= 0.05 * rates[control].of, (rule, control)
 
 
 def test_a_rule_s_tooltip_says_how_often_it_fires() -> None:
@@ -119,11 +114,9 @@ def test_a_rule_s_tooltip_says_how_often_it_fires() -> None:
     assert fires(PRUNED, CUT) == said
     assert said in TERMS["pruned set"]
     assert fires(DEPTH, SPECIALISE) in TERMS["specialising"]
-    assert (
-        fires(TYPE, "sink")
-        == "Where there is nothing to find, on the demo, it fires for 0 of 360 heads with random weights."
+    assert why_rule("attention type", "sink").endswith(
+        "**sink** – Where there is nothing to find, on the demo, it fires for 0 of 360 heads with random weights."
     )
-    assert why_rule("attention type", "sink").endswith(f"**sink** – {fires(TYPE, 'sink')}")
     assert why_rule("role", None) == f"**role** – {TERMS['role']}"
     assert fires(TYPE, "mixed") == ""
 
