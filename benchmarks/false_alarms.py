@@ -1,8 +1,8 @@
 """How often the rules about heads fire where nothing is to be found: ``python -m benchmarks.false_alarms``.
 
 A run is analysed again with its labels shuffled, and once with the vectors of its untrained twin; counted are heads
-that get a role and heads that lie beyond random slices, then peaks over depth and pruned sets (``--only claims``). The
-run itself stays as it is.
+that get a role and heads that lie beyond random slices (``roles``), then pruned sets and peaks over depth. The run
+itself stays as it is.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.model.embedder import Embedder
-from core.model.stages import HEADS, RANDOM
+from core.model.stages import HEADS, RANDOM, SHARE
 from core.runs.labels import labels_of
 from core.runs.manifest import Manifest
 from core.runs.parts import write_part
 from core.runs.results import read_analysis
 from core.runs.run import Run, open_run
+from core.runs.shares import space_of
 from core.settings import setting
 from precompute.job.topic_vectors import TopicModel
 from precompute.steps.analyse.step import AnalyseConfig, run
@@ -42,36 +43,41 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", nargs="?", default="demo")
     parser.add_argument("--shuffles", type=int, default=10)
-    parser.add_argument("--only", choices=("roles", "claims"))
+    parser.add_argument("--only", choices=_COUNTS)
     given = parser.parse_args()
     source = open_run(setting("HEADSCOPE_CACHE"), given.run)
-    if given.only != "claims":
-        _roles(source, given.shuffles)
-    if given.only != "roles":
-        _claims(source, given.shuffles)
+    for name, count in _COUNTS.items():
+        if given.only in (None, name):
+            count(source, given.shuffles)
 
 
-def _claims(source: Run, shuffles: int) -> None:
+def _pruned(source: Run, shuffles: int) -> None:
     manifest = source.manifest()
     names = source.documents(["topic"])["topic"].to_pylist()
     labels = labels_of(names, sorted(set(names) - {None}))
-    ours = {stage: np.concatenate(list(source.vectors(stage))).astype(np.float32) for stage in manifest.study_stages}
+    ours = {stage: np.concatenate(list(source.vectors(stage))).astype(np.float32) for stage in manifest.stages}
     model = RandomWeights().load(manifest)
     embedded = model.embed(source.documents(["text"])["text"].to_pylist())
-    theirs = {stage: embedded.stage(stage) for stage in manifest.study_stages}
+    theirs = {stage: embedded.stage(stage) for stage in manifest.stages}
     shape, orders = manifest.shape, range(shuffles)
+    space = space_of(source, manifest, manifest.stages[-1])
+    their_space = model.share_space() if SHARE in manifest.stages else None
     for name, lines in (
-        ("the run itself", lambda: count_pruned(ours, labels, shape, [None])),
-        (f"{shuffles} shuffles", lambda: count_pruned(ours, labels, shape, orders)),
+        ("the run itself", lambda: count_pruned(ours, labels, shape, [None], space)),
+        (f"{shuffles} shuffles", lambda: count_pruned(ours, labels, shape, orders, space)),
         (f"{shuffles} random slicings", lambda: count_random_slices(ours, labels, shape, shuffles)),
-        ("untrained twin", lambda: count_pruned(theirs, labels, shape, [None])),
+        ("untrained twin", lambda: count_pruned(theirs, labels, shape, [None], their_space)),
     ):
         for line in lines():
             print(f"{name:<20}{line}", flush=True)
+
+
+def _depth(source: Run, shuffles: int) -> None:
+    manifest = source.manifest()
     for name, load, seeds in (
+        (f"{shuffles} shuffles", lambda: TopicModel().load(manifest), list(range(shuffles))),
+        ("untrained twin", lambda: RandomWeights().load(manifest), [None]),
         ("the run itself", lambda: TopicModel().load(manifest), [None]),
-        (f"{shuffles} shuffles", lambda: TopicModel().load(manifest), list(orders)),
-        ("untrained twin", lambda: model, [None]),
     ):
         with tempfile.TemporaryDirectory() as folder:
             for line in count_depth(source, Path(folder), load, seeds):
@@ -138,6 +144,9 @@ def _line(name: str, profiles: pa.Table, null: pa.Table | None, slicing: str) ->
         every = Counter(null["measure"].to_pylist())
         said += "; beyond random slices: " + ", ".join(f"{one} {verdicts[one]}/{every[one]}" for one in every)
     return said
+
+
+_COUNTS = {"roles": _roles, "pruned": _pruned, "depth": _depth}
 
 
 if __name__ == "__main__":

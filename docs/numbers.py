@@ -1,7 +1,7 @@
-"""The tables of docs/scale.md: ``python -m docs.numbers`` prints them, ``--write`` puts them into the page.
+"""The tables of docs/scale.md and docs/methods.md: ``python -m docs.numbers`` prints them, ``--write`` puts them there.
 
-Computed by ``benchmarks.cost_model`` from the assumptions here and what was measured (docs/measured.json,
-``make bench-cost``).
+Those of docs/scale.md are computed by ``benchmarks.cost_model`` from the assumptions here and what was measured
+(docs/measured.json, ``make bench-cost``).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from benchmarks.cost_model import (
     sustained,
     vector_bytes,
 )
+from core.analysis.false_alarms import markdown
 
 FOLDER = Path(__file__).resolve().parent
 PAGE, MEASURED = FOLDER / "scale.md", FOLDER / "measured.json"
@@ -176,9 +177,14 @@ TABLES: dict[str, Callable[[], str]] = {
 """By the names that stand around each in the page."""
 
 
-def with_tables(page: str) -> str:
+METHODS = FOLDER / "methods.md"
+RATES: dict[str, Callable[[], str]] = {"false alarms": markdown}
+"""The same of docs/methods.md."""
+
+
+def with_tables(page: str, tables: dict[str, Callable[[], str]] = TABLES) -> str:
     """The page with its tables made anew; each stands between two comments with its name."""
-    for name, table in TABLES.items():
+    for name, table in tables.items():
         start, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
         before, rest = page.split(start)
         _, after = rest.split(end)
@@ -188,10 +194,11 @@ def with_tables(page: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help=f"into docs/{PAGE.name}")
+    parser.add_argument("--write", action="store_true", help=f"into docs/{PAGE.name} and docs/{METHODS.name}")
     if parser.parse_args().write:
-        PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
-    for table in TABLES.values():
+        for page, tables in ((PAGE, TABLES), (METHODS, RATES)):
+            page.write_text(with_tables(page.read_text(encoding="utf-8"), tables), encoding="utf-8")
+    for table in (*TABLES.values(), *RATES.values()):
         print(table(), end="\n\n")
 
 

@@ -47,9 +47,9 @@ def nothing_to_do(run: str, step: str) -> str:
     return f"{run}: {step} is up to date. Nothing to do."
 
 
-def stages_counted(manifest: Manifest, study: bool = False) -> str:
-    """``3 stages``: all, or those of the study."""
-    count = len(manifest.study_stages if study else manifest.stages)
+def stages_counted(manifest: Manifest) -> str:
+    """``3 stages``."""
+    count = len(manifest.stages)
     return f"{count} stage{'s' if count > 1 else ''}"
 
 

@@ -116,27 +116,34 @@ def _standing_out(tables: Tables, stages: Sequence[int]) -> Iterator[Finding]:
 def across_runs(own: str, tables: Mapping[str, Tables]) -> Finding | None:
     """Whether the same head is the best in runs of the same model; ``tables`` by run, the run ``own`` among them.
 
-    None where no other run of this model and layer has been compared with random slices.
+    All runs are compared at the stage at which the run's own best head stands out most. None where it does not stand
+    out from random slices, or where a best head stands out in no other run of this model and layer.
     """
     model = _identity(tables[own])
+    rows = [row for row in tables[own].pick("null_summary", measure=NAMES) if row["best"] is not None]
+    rows = [row for row in rows if row["best_p"] <= LEVEL / len(rows)]
+    if not rows:
+        return None
+    stage = min(rows, key=lambda row: (row["best_p"], -row["best"]))["stage"]
     best: dict[str, Row] = {}
     for name, one in tables.items():
-        rows = [row for row in one.pick("null_summary", measure=NAMES) if row["best"] is not None]
-        if rows and _identity(one) == model:
-            best[name] = min(rows, key=lambda row: (row["best_p"], -row["best"]))
-    if own not in best or len(best) < 2:
+        row = one.one("null_summary", stage=stage, measure=NAMES) if _identity(one) == model else None
+        if row is not None and row["best"] is not None:
+            best[name] = row
+    shown = [name for name, row in best.items() if row["best_p"] <= LEVEL]
+    if len(shown) < 2:
         return None
-    mine = best[own]
-    same = [
-        name for name, row in best.items() if (row["stage"], row["best_head"]) == (mine["stage"], mine["best_head"])
-    ]
-    heads = tables[own].manifest.shape.heads
+    head, heads = best[own]["best_head"], tables[own].manifest.shape.heads
+    same = sum(best[name]["best_head"] == head for name in shown)
+    sentence = f"Head {head} at stage {stage} is the best single head in {same} of {len(shown)} runs of this model"
+    quiet = len(best) - len(shown)
+    if quiet:
+        sentence += f" in which one stands out; in {quiet} more, none does"
     return Finding(
         "runs",
-        f"Head {mine['best_head']} at stage {mine['stage']} is the best single head in {len(same)} of {len(best)} runs "
-        "of this model.",
+        f"{sentence}.",
         "; ".join(
-            f"{name}: stage {row['stage']} head {row['best_head']} {row['best']:.1%}, p = {row['best_p']:.3f}"
+            f"{name}: stage {stage} head {row['best_head']} {row['best']:.1%}, p = {row['best_p']:.3f}"
             for name, row in best.items()
         )
         + f"; by chance one run in {heads} would agree with another",
@@ -203,7 +210,7 @@ def _separation(tables: Tables) -> Iterator[Finding]:
     if less:
         said.append(f"At {named_stages(less)} heads are harder to tell apart than random slices.")
     if rest:
-        said.append(f"At {named_stages(rest)} no difference from random slices is shown.")
+        said.append(f"At {named_stages(rest)} heads are not shown to be easier to tell apart than random slices.")
     untrained = {stage: tables.one("untrained", stage=stage, measure=PROBE, head=0) for stage in rows}
     learned = [stage for stage, row in untrained.items() if row is not None and row["difference_low"] > 0]
     known = [stage for stage, row in untrained.items() if row is not None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -91,6 +91,14 @@ class LabelledSample:
         shift = self.mean if self.centre else np.float32(0)
         docs, topics = self.vectors - shift, self.topics - shift
         return (docs, topics) if self.space is None else (self.space.full(docs), self.space.full(topics))
+
+    @property
+    def whole(self) -> LabelledSample:
+        """The same with the full embedding as the only head."""
+        if self.space is None:
+            return replace(self, heads=1)
+        docs, topics, mean = (self.space.full(rows) for rows in (self.vectors, self.topics, self.mean[None]))
+        return replace(self, vectors=docs, topics=topics, mean=mean[0], heads=1, space=None)
 
     @property
     def comparable(self) -> bool:

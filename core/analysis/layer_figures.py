@@ -22,6 +22,7 @@ from core.analysis.stratify import stratified
 from core.analysis.topic_match import ranks, topic_match
 from core.errors import Mistake
 from core.model.shape import ModelShape
+from core.model.share_space import ShareSpace
 from core.model.stages import HEADS, RANDOM, SLICINGS, cut
 from core.runs.labels import own
 
@@ -81,19 +82,22 @@ def layer_figures(
     centre: bool = False,
     seed: int = 0,
     slicings: int = RANDOM_SLICINGS,
+    space: ShareSpace | None = None,
 ) -> LayerFigures:
     """From ``rows[doc, width]``, ``topics[topic, width]`` and ``labels[doc]`` (-1 for none).
 
-    ``samples`` are the probe's; None where there are too few documents or heads for one.
+    ``samples`` are the probe's; None where there are too few documents or heads for one. ``space`` is that of stage 4.
     """
     mean = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
     shift = mean if centre else np.float32(0)
+    docs, names = rows - shift, topics - shift
+    full = (docs, names) if space is None else (space.full(docs), space.full(names))
     values = {
-        slicing: similarity(cut(rows - shift, shape.heads, slicing), cut(topics - shift, shape.heads, slicing))
+        slicing: similarity(cut(docs, shape.heads, slicing, space), cut(names, shape.heads, slicing, space), full)
         for slicing in SLICINGS
     }
-    figures = {"activation": _activation(rows, shape.heads, seed)}
-    found = _probes(rows, shape.heads, samples, seed)
+    figures = {"activation": _activation(rows, shape.heads, seed, space)}
+    found = _probes(rows, shape.heads, samples, seed, space)
     if found is not None:
         figures["probe"] = found
     if 1 < shape.kv_heads < shape.heads:
@@ -119,7 +123,7 @@ def layer_figures(
         both[HEADS],
         _auc_by_name(values[HEADS][known], mine, both[HEADS].topic),
         float(both[RANDOM].alignment.value[1:].max()),
-        against_slices(LabelledSample(rows[known], mine, topics, mean, centre, shape.heads), seed, slicings),
+        against_slices(LabelledSample(rows[known], mine, topics, mean, centre, shape.heads, space), seed, slicings),
     )
 
 
@@ -131,22 +135,24 @@ def against_slices(sample: LabelledSample, seed: int, slicings: int) -> AgainstS
     sample = replace(sample, vectors=sample.vectors[chosen], labels=sample.labels[chosen])
     found = compare_with_slices(sample, slicings, seed, measures=LAYER_MEASURES)
     shared = [name for name in found if name in PER_DOCUMENT or name == "selectivity"]
-    whole = replace(sample, heads=1).measure(measures=shared)
+    whole = sample.whole.measure(measures=shared)
     return AgainstSlices(found, {name: float(whole.value(name)[0]) for name in shared}, len(chosen))
 
 
-def _activation(rows: np.ndarray, heads: int, seed: int) -> Figure:
-    norms = head_norms(rows.reshape(len(rows), heads, -1))
+def _activation(rows: np.ndarray, heads: int, seed: int, space: ShareSpace | None) -> Figure:
+    norms = head_norms(rows.reshape(len(rows), heads, -1), space)
     by_head = means(norms, seed)
     return Figure(by_head, {HEADS: means(norms[:, 1:].mean(axis=1, keepdims=True), seed)})
 
 
-def _probes(rows: np.ndarray, heads: int, samples: Samples | None, seed: int) -> Figure | None:
+def _probes(
+    rows: np.ndarray, heads: int, samples: Samples | None, seed: int, space: ShareSpace | None
+) -> Figure | None:
     if samples is None:
         return None
     series: dict[str, Interval] = {}
     for slicing in SLICINGS:
-        vectors = cut(rows, heads, slicing)[samples.docs, samples.heads]
+        vectors = cut(rows, heads, slicing, space)[samples.docs, samples.heads]
         try:
             found = probe(vectors, samples, BY_DOCUMENT, seed)
         except Mistake:  # not converged: no figure here, and no reason to lose all other layers
@@ -154,13 +160,13 @@ def _probes(rows: np.ndarray, heads: int, samples: Samples | None, seed: int) ->
         series[slicing] = found.accuracy
         if slicing == HEADS:
             by_head = _joined(found.accuracy, found.recall)
-    series[DIFFERENCE] = _paired(rows, heads, seed)
+    series[DIFFERENCE] = _paired(rows, heads, seed, space)
     return Figure(by_head, series, 1 / heads)
 
 
-def _paired(rows: np.ndarray, heads: int, seed: int) -> Interval:
+def _paired(rows: np.ndarray, heads: int, seed: int, space: ShareSpace | None) -> Interval:
     """Heads less random slices, by linear discriminants on the same splits; NaN where documents are too few."""
-    found = separability(rows[np.random.default_rng(seed).permutation(len(rows))], heads, seed)
+    found = separability(rows[np.random.default_rng(seed).permutation(len(rows))], heads, seed, space=space)
     if found is None:
         return Interval(*(np.full(1, np.nan) for _ in range(3)))
     difference = found.difference

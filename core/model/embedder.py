@@ -24,7 +24,6 @@ from core.model.pooling import check_pooling
 from core.model.presets import DEFAULT_MODEL, Preset
 from core.model.shape import ModelShape
 from core.model.share_space import ShareSpace
-from core.model.shares import ShareBasis
 from core.model.sizes import check_sizes
 from core.model.stages import NO_SHARES, check_head
 from core.model.tokens import Tokens
@@ -255,22 +254,15 @@ class Embedder:
         layers = range(self.info.shape.layers)
         extractor = HeadExtractor(self._extract.model, layers, self.info.pooling, blocks=True, shares=shares)
         info = replace(self.info, layers=tuple(layer + 1 for layer in layers), shares=shares)
-        return Embedder(extractor, self._tokens, info, self._config)
+        found = Embedder(extractor, self._tokens, info, self._config)
+        if shares and info.pooling == "mean":  # until a pass ends, the outputs of all heads at all tokens are held
+            found._budget = found._ledger_budget()
+        return found
 
-    def share_space(self) -> ShareSpace:
-        """What stage 4's coordinates mean, at the last of the layers that were asked for: stored once per run."""
-        return ShareSpace(self.share_directions()[-1], self.share_triangles()[-1])
-
-    def share_directions(self) -> np.ndarray:
-        """``Q`` of stage 4, ``[layer, head, hidden, dim]`` in float32: from coordinates to the embedding's space."""
-        return np.stack([basis.directions.float().cpu().numpy() for basis in self._share_bases()])
-
-    def share_triangles(self) -> np.ndarray:
-        """``R`` of stage 4, ``[layer, head, dim, dim]`` in float32: for the random control."""
-        return np.stack([basis.triangle.float().cpu().numpy() for basis in self._share_bases()])
-
-    def _share_bases(self) -> list[ShareBasis]:
-        return [self._extract.stream.basis(layer - 1) for layer in self.info.layers]
+    def share_space(self, at: int = -1) -> ShareSpace:
+        """What stage 4's coordinates mean; ``at`` indexes the layers that were asked for."""
+        basis = self._extract.stream.basis(self.info.layers[at] - 1)
+        return ShareSpace(basis.directions.float().cpu().numpy(), basis.triangle.float().cpu().numpy())
 
     def check_exact(self) -> None:
         """Refuses a model whose embedding is not known to be a sum of terms; asked once per loaded model."""

@@ -231,7 +231,7 @@ def source_shares(extractor: HeadExtractor, ids: Sequence[int], layer: int) -> S
         read = by_row(seen["weights"], scale.expand(shape.heads, -1))  # [head, to]
         held = VALUE_LAYOUTS[stream.family.values_layout](widened(seen["values"][0]), shape)  # [to, kv_head, dim]
         of_head = held[:, [shape.group_of(head) for head in range(shape.heads)]]
-        triangle = stream.basis(layer).triangle.to(read.dtype)
+        triangle = stream.triangle(layer).to(read.dtype)
         coordinates = torch.einsum("hkd,ht,thd->htk", triangle, read, of_head)
     return SourceShares(coordinates.cpu().numpy(), seen["output"][0].cpu().numpy())
 

@@ -135,7 +135,7 @@ class ResidualStream:
             self._norm(path) for path in [*paths, *(path for path in family.stream_norms if "{}" not in path)]
         ]
         self._per_layer = len(each)
-        self._bases: dict[int, ShareBasis] = {}
+        self._triangles: dict[int, Tensor] = {}
 
     def _norm(self, path: str) -> FrozenNorm:
         return FrozenNorm(self.model.get_submodule(path), path, self.family.gain_offset)
@@ -186,15 +186,19 @@ class ResidualStream:
         """``Q`` and ``R`` of every head of ``layer`` (from 0)."""
         import torch
 
-        if layer not in self._bases:
-            with torch.no_grad():
-                heads, dim = self.shape.heads, self.shape.head_dim
-                weight = self.columns(layer)
-                unit = torch.eye(dim, dtype=torch.float64, device=weight.device).unsqueeze(1).expand(dim, heads, dim)
-                directions, triangle = torch.linalg.qr(self.from_heads(unit, layer).permute(1, 2, 0))
-                signs = torch.where(triangle.diagonal(dim1=-2, dim2=-1) < 0, -1.0, 1.0).to(torch.float64)
-                self._bases[layer] = ShareBasis(directions * signs.unsqueeze(1), triangle * signs.unsqueeze(2))
-        return self._bases[layer]
+        with torch.no_grad():
+            heads, dim = self.shape.heads, self.shape.head_dim
+            weight = self.columns(layer)
+            unit = torch.eye(dim, dtype=torch.float64, device=weight.device).unsqueeze(1).expand(dim, heads, dim)
+            directions, triangle = torch.linalg.qr(self.from_heads(unit, layer).permute(1, 2, 0))
+            signs = torch.where(triangle.diagonal(dim1=-2, dim2=-1) < 0, -1.0, 1.0).to(torch.float64)
+            return ShareBasis(directions * signs.unsqueeze(1), triangle * signs.unsqueeze(2))
+
+    def triangle(self, layer: int) -> Tensor:
+        """``R`` alone, kept: ``Q`` of all layers would take as much memory as the model."""
+        if layer not in self._triangles:
+            self._triangles[layer] = self.basis(layer).triangle
+        return self._triangles[layer]
 
     # One forward pass
 
@@ -251,4 +255,4 @@ class ResidualStream:
         import torch
 
         pooled = self.pooled_heads(recording, layer)
-        return torch.einsum("hkd,nhd->nhk", self.basis(layer).triangle.to(pooled.dtype), pooled).flatten(1)
+        return torch.einsum("hkd,nhd->nhk", self.triangle(layer).to(pooled.dtype), pooled).flatten(1)

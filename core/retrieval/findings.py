@@ -16,8 +16,8 @@ from core.retrieval.aspect_switch import FOLLOW, PLACES
 from core.retrieval.metrics import metric_name
 from core.retrieval.rivals import RIVALS
 from core.retrieval.tasks import TASKS
-from core.retrieval.ways import way_name
 from core.runs.tables import Row
+from core.runs.vocabulary import SIDE_BY_SIDE
 
 _BYTES = 2
 """Of a float16."""
@@ -68,7 +68,7 @@ def pruned_sentence(
 
 def about_heads(row: Row, rivals: Sequence[Row]) -> str:
     """Whether choosing heads beats choosing as many numbers otherwise; nothing where that was not computed."""
-    if row["way"] != "full" or not rivals:
+    if row["way"] not in ("full", SIDE_BY_SIDE) or not rivals:
         return ""
     adjusted = benjamini_hochberg(np.array([rival["p"] for rival in rivals]))
     mine = {
@@ -171,14 +171,11 @@ def retrieval_lines(tables: dict[str, list[Row]], shape: ModelShape, given: Sequ
         for stage in sorted({row["stage"] for row in rows}):
             here = [row for row in rows if row["stage"] == stage]
             chance = next(row for row in here if row["way"] == "chance")
-            full, best = (
-                next(row for row in here if row["way"] == "full"),
-                max((row for row in here if row["way"] != "chance"), key=lambda row: row["value"]),
-            )
+            full = next((row for row in here if row["way"] == "full"), None)  # version 0.2.0 has none of stage 4
+            best = max((row for row in here if row["way"] != "chance"), key=lambda row: row["value"])
             found.append(
-                f"  stage {stage}: {way_name('full', stage)} {_with_interval(full)}, best way "
-                f"'{way_name(best['way'], stage)}' {_with_interval(best)}, "
-                f"chance {chance['value']:.3f}"
+                f"  stage {stage}: {f'full {_with_interval(full)}, ' if full else ''}best way "
+                f"'{best['way']}' {_with_interval(best)}, chance {chance['value']:.3f}"
             )
             if ruled_out(given, task, stage):
                 found.append("    no heads are recommended: see 'What the figures say'")
@@ -186,7 +183,7 @@ def retrieval_lines(tables: dict[str, list[Row]], shape: ModelShape, given: Sequ
             for row in tables["pruned"]:
                 if row["task"] == task and row["stage"] == stage:
                     found.append(
-                        f"    by '{way_name(row['way'], stage)}' {row['heads']} of {shape.heads} heads: "
+                        f"    by '{row['way']}' {row['heads']} of {shape.heads} heads: "
                         f"{row['value']:.3f} against {row['all']:.3f} with all, {row['claim']} "
                         f"({_signed(row['difference_low'])} to {_signed(row['difference_high'])})"
                     )

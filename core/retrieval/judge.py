@@ -10,6 +10,7 @@ import numpy as np
 from core.retrieval.head_index import largest_in_rows
 from core.retrieval.metrics import METRICS, Relevance, measured
 from core.retrieval.ways import DEPTH, WAYS, Heads, Seen
+from core.runs.vocabulary import SIDE_BY_SIDE
 
 METRIC, PLACES = "ndcg", 10
 """What heads are chosen by, unless somebody says otherwise."""
@@ -70,15 +71,16 @@ class Judge:
     def of(cls, way: str, asked: Asked, scores: np.ndarray) -> Judge:
         """For one of ``WAYS``; ``scores`` are MRAG's, ``[head]``."""
         everyone = Heads(np.ones(len(scores)), scores)
+        side_by_side = way in ("full", SIDE_BY_SIDE)
         parts = np.empty((len(scores), len(asked.seen), len(asked.topics)), dtype=np.float32)
         for query, seen in enumerate(asked.seen):
-            if way == "full":
+            if side_by_side:
                 parts[:, query] = seen.lengths[:, None] * seen.doc_lengths * seen.cosines
             elif way in ("mean", "weighted", "max"):
                 parts[:, query] = seen.cosines
             else:
                 parts[:, query] = WAYS[way].given(seen, everyone)
-        squares = asked.seen[0].doc_lengths.astype(np.float32) ** 2 if way == "full" else None
+        squares = asked.seen[0].doc_lengths.astype(np.float32) ** 2 if side_by_side else None
         return cls(way, parts, squares, asked, Relevance.of(asked.relevant, asked.topics))
 
     @property

@@ -62,15 +62,23 @@ def ways_at(stage: int) -> tuple[str, ...]:
     return tuple(name for name, way in WAYS.items() if way.stage in (None, stage) and (stage != 3 or name != "voting"))
 
 
-def compare_ways(asked: Asked, scales: Scales, stage: int, progress: Progress, seed: int = 0) -> dict[str, np.ndarray]:
-    """``[metric, query, k]`` by way, and of chance; k from 1 to DEPTH, or to all documents where there are fewer."""
+def compare_ways(
+    asked: Asked, scales: Scales, stage: int, progress: Progress, seed: int = 0, summed: np.ndarray | None = None
+) -> dict[str, np.ndarray]:
+    """``[metric, query, k]`` by way, and of chance; k from 1 to DEPTH, or to all documents where there are fewer.
+
+    At stage 4, ``summed[query, rank]`` are the documents by the full embedding, which the heads alone cannot rank.
+    """
     found = {}
-    names = ways_at(stage)
+    names, answers = ways_at(stage), Relevance.of(asked.relevant, asked.topics)
     for number, way in enumerate(names):
         progress(number / len(names), f"ranking by '{way}'")
+        if way == "full" and summed is not None:
+            found[way] = measured(summed, answers)
+            continue
         judge = Judge.of(way, asked, scales.scores)
         found[way] = judge.measured(judge.total(np.ones(judge.heads)))
-    found[CHANCE] = measured(_shuffled(asked, seed), Relevance.of(asked.relevant, asked.topics))
+    found[CHANCE] = measured(_shuffled(asked, seed), answers)
     return found
 
 

@@ -52,6 +52,8 @@ class TurnedHeads:
         if not self.rest:
             return self.space.weighted(flat, self.weights)
         assert rows.outputs is not None, "the rest needs stage 3"
+        if (self.weights == 1).all():
+            return rows.outputs.astype(np.float32)
         # rest + Σ weight · share = embedding + Σ (weight - 1) · share: where nothing is turned, it is stage 3 itself.
         return np.asarray(self.space.weighted(flat, self.weights - 1) + rows.outputs.astype(np.float32))
 

@@ -10,6 +10,7 @@ import numpy as np
 from core.errors import Mistake, listed
 from core.model.stages import SHARE
 from core.retrieval.head_index import HeadIndex, largest, nearest_by_head
+from core.runs.vocabulary import SIDE_BY_SIDE
 
 DEPTH = 32
 """A head votes for so many of its nearest documents."""
@@ -169,9 +170,6 @@ WAYS = {
     "distance": Way(f"Each head's {DEPTH} nearest documents get 1 divided by their distance.", _by_distance, _sum),
     "split": Way("MRAG's voting on slices of the model's own embedding.", _mrag, _sum, stage=3),
     "fusion": Way(f"Reciprocal rank fusion: each head's {DEPTH} nearest documents get 1/61, 1/62 …", _fused, _sum),
+    SIDE_BY_SIDE: Way("Cosine of the shares of the heads that are on, side by side.", _full, _sum, stage=SHARE),
 }
-
-
-def way_name(way: str, stage: int) -> str:
-    """At stage 4 the full embedding is the heads' sum, everywhere; the way of that name has them side by side."""
-    return "side by side" if (way, stage) == ("full", SHARE) else way
+"""At stage 4 'full' is the model's own embedding, the sum of the shares and the rest; see core/retrieval/turned.py."""

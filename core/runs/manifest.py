@@ -69,6 +69,12 @@ class Manifest:
         return tuple(self.vectors["stages"])
 
     @property
+    def swept_stages(self) -> tuple[int, ...]:
+        """Those of the layer sweep; sweeps of older versions have none of stage 4."""
+        counts = self.steps["layers"].counts if "layers" in self.steps else {}
+        return self.stages[: int(counts.get("stages", len(self.study_stages)))]
+
+    @property
     def study_stages(self) -> tuple[int, ...]:
         """Those of the study; every run has one."""
         return tuple(stage for stage in self.stages if stage in STUDY)

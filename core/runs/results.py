@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.errors import Mistake
+from core.model.stages import SHARE
 from core.runs.labels import LABEL_SOURCES, Labels, own
 from core.runs.manifest import Manifest
 from core.runs.parquet import RowLookup, read_columns, row_groups
@@ -20,7 +21,7 @@ from core.runs.schema import ANALYSIS, LABELS, MAP, PREVIEW, queries_schema, sim
 from core.runs.steps import STEPS, maker_of
 from core.runs.table_checks import Sizes, check_rows
 from core.runs.tables import Row, Tables
-from core.runs.vocabulary import MOST_QUERIES, TOPICS_SHA256
+from core.runs.vocabulary import MOST_QUERIES, SIDE_BY_SIDE, TOPICS_SHA256
 
 MOST_TOPICS = 10_000
 
@@ -96,7 +97,16 @@ def read_analysis(run: Run, name: str) -> pa.Table:
     remedy = f"python -m precompute {maker} {run.name} --again"
     table = read_columns(run.inside(run.analysis_path(name)), ANALYSIS[name], remedy)
     check_rows(name, table, Sizes.of(run.manifest(), maker), remedy)
-    return table
+    return _shares_side_by_side(table) if "way" in table.column_names else table
+
+
+def _shares_side_by_side(table: pa.Table) -> pa.Table:
+    """Version 0.2.0 ranked by the shares of stage 4 side by side where it says 'full'."""
+    if pc.any(pc.equal(table["way"], SIDE_BY_SIDE)).as_py():
+        return table
+    older = pc.and_(pc.equal(table["way"], "full"), pc.equal(table["stage"], SHARE))
+    at = table.column_names.index("way")
+    return table.set_column(at, table.schema.field(at), pc.if_else(older, SIDE_BY_SIDE, table["way"]))
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ class Sizes:
         steps = [manifest.steps[name] for name in ("analyse", maker) if name in manifest.steps]
         counts = {name: count for step in steps for name, count in step.counts.items()}
         return cls(
-            manifest.study_stages if maker == "layers" else manifest.stages,
+            manifest.swept_stages if maker == "layers" else manifest.stages,
             int(manifest.corpus["documents"]),
             manifest.shape.heads,
             int(counts.get("topics", 0)),

@@ -75,7 +75,8 @@ MOVED = 10
 """Documents that are listed for each head that is switched off."""
 
 TASKS = ("queries", "same topic", "topic match")
-WAYS = ("full", "mean", "max", "weighted", "voting", "decay", "distance", "split", "fusion")
+SIDE_BY_SIDE = "side by side"
+WAYS = ("full", "mean", "max", "weighted", "voting", "decay", "distance", "split", "fusion", SIDE_BY_SIDE)
 CHANCE = "chance"
 METRICS = ("success", "category", "all found", "weighted", "ndcg", "mrr")
 ORDERS = ("greedy", "activation", "random")

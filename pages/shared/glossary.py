@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from core.analysis.false_alarms import ABOUT_HEADS, COUNTED, CUT, DEPTH, PEAK, PRUNED, ROLE, SPECIALISE, TYPE, fires
+
 TERMS: dict[str, str] = {
     "stage": "Where the heads are read: 1 before they are mixed, 2 after, 3 the model's own embedding, 4 what each "
     "head adds to that embedding.",
@@ -46,7 +48,8 @@ TERMS: dict[str, str] = {
     "each token by itself.",
     "attention": "How a head divides its look from one token over all tokens that it may see: shares that add up to 1.",
     "attention type": "What a head looks at, by written rules on its figures over a sample of documents and in "
-    "experiments; mixed where none holds. Where several hold, the strongest is its colour.",
+    "experiments; mixed where none holds. Where several hold, the strongest is its colour. With random weights every "
+    "head is ‘broad’. Of the other types: " + fires(TYPE, *(name for name in COUNTED[TYPE].rates if name != "broad")),
     "relation": "How often the word that a head attends to most is the right one, as in a sentence's gold relations: "
     "from a subject to its verb, for example. A word is all of its pieces; special tokens are left out.",
     "fixed offset": "The baseline: attending always to the word so many places away. The best offset is chosen on one "
@@ -82,10 +85,23 @@ TERMS: dict[str, str] = {
     "all pairs, and not a reason why these two are similar.",
     "why words": "A head adds up what it reads from the words of a text, so its part of the cosine is a sum over "
     "words, exactly.",
-    "role": "What a head does, by written rules on its figures and only beyond random slices. On the demo the rules "
-    "fire for 0 of 36 random slices, 0 of 36 heads with random weights, and 11 of 360 with shuffled labels (all "
-    "‘aligned’, which needs no labels).",
+    "role": "What a head does, by written rules on its figures and only beyond random slices. Of all roles: "
+    + fires(ROLE),
+    "specialising": "At a layer, heads differ more among themselves than random slices do, corrected over layers; "
+    "said only where the full embedding finds topics at some layer. " + fires(DEPTH, SPECIALISE),
+    "peak": "The layer at which the full embedding finds most topics, where that is clearly more than guessing. "
+    + fires(DEPTH, PEAK),
+    "pruned set": "The fewest heads within one standard error of the best, chosen on one half of the queries. "
+    + fires(PRUNED, CUT)
+    + " A cut is about heads only if equally many numbers chosen without heads do worse. "
+    + fires(PRUNED, ABOUT_HEADS),
 }
+
+
+def why_rule(kind: str, rule: str | None) -> str:
+    """The tooltip of a role or an attention type: what such names are, and how often this one is given wrongly."""
+    said = fires(kind, rule) if rule else ""
+    return why(kind) + (f"  \n**{rule}** – {said}" if said else "")
 
 
 def why(*terms: str) -> str:

@@ -34,6 +34,7 @@ from core.model.ledger import KINDS
 from core.model.same_model import run_model
 from core.model.shape import ModelShape
 from core.runs import verify
+from core.runs.aspects import Aspect
 from core.runs.parts import write_table
 from core.runs.results import read_analysis
 from core.runs.run import Run
@@ -41,12 +42,14 @@ from core.runs.steps import STEPS
 from core.runs.table_checks import Sizes, check_rows
 from core.runs.vocabulary import LAYER_NULL_MEASURES, PART_KINDS
 from precompute.job.fingerprint import part_digest
-from precompute.job.step import StepResult
+from precompute.job.step import Rows, StepResult
 from precompute.steps.analyse import step as analyse
 from precompute.steps.analyse.step import AnalyseConfig
+from precompute.steps.aspects.sample import AspectSample, sampled
 from precompute.steps.label import step as label
 from precompute.steps.label.config import LabelConfig
 from precompute.steps.layers import step as layers
+from precompute.steps.layers.aspects import add_layer_aspects
 from precompute.steps.layers.rows import embed_layers
 from precompute.steps.layers.step import LayersConfig
 from tests.support.jobs import Outcome
@@ -418,7 +421,7 @@ def test_other_weights_are_refused(
     assert "layers" not in Run(tmp_path, "tiny").manifest().steps
     done = command("layers", "tiny", "--cache", tmp_path, "--model", tiny_model)
     assert done.status == 0
-    assert "2 layers × 3 stages × 4 heads over 12 documents" in done.err
+    assert "2 layers × 4 stages × 4 heads over 12 documents" in done.err
     assert "Nothing to do" in command("layers", "tiny", "--cache", tmp_path, "--model", tiny_model).err
     assert command("verify", "tiny", "--cache", tmp_path).status == 0
 
@@ -631,7 +634,26 @@ def test_every_aspect_is_read_from_every_head_of_every_layer(made: Run) -> None:
     above = {(row["layer"], row["head"]) for row in found if row["verdict"] == "above"}
     assert above == {(DEEP, FOLLOWER)}
     carrier = next(row for row in found if (row["layer"], row["stage"], row["head"]) == (DEEP, 1, FOLLOWER))
-    assert carrier["low"] > carrier["slices"] + carrier["slices_sd"]
+    # None of the 160 slices reaches it, though they have a quarter of its dimensions each: twice 1 in 161, of 4 heads.
+    assert carrier["p_adjusted"] == pytest.approx(4 * 2 / 161)
     assert (carrier["documents"], carrier["slicings"], carrier["chance"]) == (60, 40, pytest.approx(1 / 6))
     flagged = [row for row in found if row["layer"] != DEEP and row["head"] and row["verdict"] != "within"]
     assert len(flagged) <= 0.05 * 3 * 3 * 4
+
+
+def test_one_head_of_twelve_that_carries_an_aspect_is_far_beyond_random_slices() -> None:
+    """A slice of 8 of 96 dimensions seldom has more than two of the carrier's, and most have none."""
+    chance = np.random.default_rng(0)
+    codes = np.arange(120) % 6
+    vectors = chance.normal(size=(120, 12, 8))
+    vectors[:, 4] += chance.normal(size=(6, 8))[codes]
+    genre = sampled(Aspect("genre", "column", TOPICS, codes), np.arange(120))
+    assert genre is not None
+    sample = AspectSample(np.arange(120), (genre,))
+    columns: Rows = {}
+    add_layer_aspects(columns, 1, 1, vectors.reshape(120, -1).astype(np.float32), sample, 12, 0, None)
+    heads = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)][1:]
+    assert [row["head"] for row in heads if row["verdict"] != "within"] == [5]
+    carrier = heads[4]
+    assert carrier["low"] > carrier["slices"] + 5 * carrier["slices_sd"]
+    assert carrier["p_adjusted"] == pytest.approx(12 * 2 / 481)  # beyond all of 480 slices

@@ -6,21 +6,27 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 import pytest
 
 from core.analysis.similarity import unit
 from core.model.embedder import Embedder, EmbedderConfig
 from core.model.families import FAMILIES, Family
+from core.model.shares import full_shares
 from core.runs.describe import adds_shares, lacks_shares
+from core.runs.parts import write_table
 from core.runs.results import read_analysis, read_similarity, read_tables, read_topics
 from core.runs.run import Run
 from core.runs.shares import read_share_space
+from core.runs.steps import STEPS
 from precompute.cli import main
 from precompute.job.storage import Storage
+from precompute.steps.layers.rows import embed_layers
 from tests.support import ROOT
 from tests.support.apps import page_at
 from tests.support.caches import share_rows
@@ -230,12 +236,137 @@ def test_the_lab_s_full_embedding_at_stage_4_is_the_sum(share_cache: Path, monke
 
 
 @pytest.mark.slow
-def test_what_the_job_ranks_by_at_stage_4_is_named_for_what_it_is(
-    share_cache: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_lab_says_what_full_is_at_stage_4(share_cache: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def notes(where: Path) -> str:
+        app = page_at(where, "pages/use/retrieval_lab/page.py", monkeypatch, run="four", stage="4", tab="metrics")
+        assert any("side by side" in chart.proto.spec for chart in app.get("plotly_chart"))
+        return " ".join(one.value.replace("\\", "") for one in app.caption)
+
+    assert "“full” is the model's own embedding" in notes(share_cache)
+    as_of_version_0_2_0(Run(cache, "four"))
+    assert "for the full embedding, run `python -m precompute retrieve four`" in notes(cache)
+
+
+def as_of_version_0_2_0(run: Run) -> None:
+    """The shares side by side were called 'full', and the model's own embedding was not ranked by."""
+    for name in ("retrieval", "pruned", "pruning", "importance"):
+        table = read_analysis(run, name)
+        older = table.filter(pc.invert(pc.and_(pc.equal(table["way"], "full"), pc.equal(table["stage"], 4))))
+        at = table.column_names.index("way")
+        ways = pc.if_else(pc.equal(older["way"], "side by side"), "full", older["way"])
+        digest = run.manifest().steps["retrieve"].fingerprint
+        write_table(run.analysis_path(name), older.set_column(at, table.schema.field(at), ways), digest)
+
+
+def test_retrieval_by_the_full_embedding_of_stage_4_is_that_of_stage_3(share_cache: Path) -> None:
+    rows = read_analysis(Run(share_cache, "four"), "retrieval").to_pylist()
+    of = {
+        stage: [{**row, "stage": 0} for row in rows if (row["stage"], row["way"]) == (stage, "full")]
+        for stage in (1, 3, 4)
+    }
+    assert of[4] == of[3] != of[1]
+    beside = [row["value"] for row in rows if (row["stage"], row["way"]) == (4, "side by side")]
+    assert len(beside) == len(of[4])
+    assert beside != [row["value"] for row in of[4]]
+
+
+def test_heads_of_stage_4_are_pruned_side_by_side(share_cache: Path) -> None:
+    """A sum has as many numbers with fewer heads: there is nothing to save."""
+    rows = read_analysis(Run(share_cache, "four"), "pruned").to_pylist()
+    assert {row["way"] for row in rows if row["stage"] == 4} == {"side by side"}
+    assert {row["way"] for row in rows if row["stage"] < 4} == {"full"}
+
+
+def test_what_version_0_2_0_called_full_at_stage_4_is_read_as_side_by_side(
+    cache: Path, command: Callable[..., Any]
 ) -> None:
-    lab = "pages/use/retrieval_lab/page.py"
-    app = page_at(share_cache, lab, monkeypatch, run="four", stage="4", tab="metrics")
-    assert any(
-        "by the heads' shares side by side, not by their sum" in one.value.replace("\\", "") for one in app.caption
-    )
-    assert any("side by side" in chart.proto.spec for chart in app.get("plotly_chart"))
+    run = Run(cache, "four")
+    before = {name: read_analysis(run, name) for name in ("retrieval", "pruned", "pruning", "importance")}
+    as_of_version_0_2_0(run)
+    for name, table in before.items():
+        own = table.filter(pc.invert(pc.and_(pc.equal(table["way"], "full"), pc.equal(table["stage"], 4))))
+        assert read_analysis(run, name).equals(own), name
+    outcome = command("report", "four", "--cache", cache)
+    assert (outcome.status, "stage 4: best way" in outcome.out) == (0, True)
+
+
+# Every layer
+
+
+@pytest.fixture(scope="module")
+def swept(share_cache: Path, tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """The run 'four' with all its layers."""
+    cache = tmp_path_factory.mktemp("swept") / "cache"
+    shutil.copytree(share_cache, cache)
+    assert main(["layers", "four", "--cache", str(cache), "--model", str(tiny_model), "--quiet"]) == 0
+    return Run(cache, "four")
+
+
+def test_a_layer_s_shares_are_its_terms_of_the_ledger(tiny_model: Path, tmp_path: Path) -> None:
+    """By an independent way: the ledger adds up the final embedding without any basis."""
+    embedder = Embedder.load(EmbedderConfig(model=str(tiny_model), shares=True))
+    texts = [row["text"] for row in share_rows(5)]
+    rows = embed_layers(tmp_path, texts, embedder.info.shape, "d", lambda: embedder, lambda *_: None, shares=True)
+    for doc, ledger in enumerate(embedder.ledgers(texts)):
+        for layer in range(2):
+            space = rows.space(layer, 4)
+            assert space is not None
+            found = full_shares(rows.at(layer, 4)[[doc]], space.directions)[0]  # [head, hidden]
+            own = [term.kind == "head" and term.layer == layer + 1 for term in ledger.terms]
+            assert found == pytest.approx(ledger.vectors[own], abs=1e-5)
+            assert space.full(rows.at(layer, 4)[[doc]])[0] == pytest.approx(found.sum(axis=0), abs=1e-5)
+
+
+def test_the_sweep_s_last_layer_at_stage_4_is_what_analyse_measures(swept: Run) -> None:
+    rows = [row for row in read_analysis(swept, "layers").to_pylist() if row["stage"] == 4]
+    assert len(rows) == 2 * 5 * 5
+    grid = {(row["measure"], row["head"]): row["value"] for row in rows if row["layer"] == 2}
+    tables = read_tables(swept)
+    for row in tables.pick("topic_match", stage=4, slicing="heads", within=1):
+        if row["head"] is not None:
+            assert grid["topic_match", row["head"]] == pytest.approx(row["rate"])
+    for row in tables.pick("profiles", stage=4, slicing="heads"):
+        assert grid["activation", row["head"]] == pytest.approx(row["activation"], rel=1e-3)  # stored in float16
+    null = {(row["measure"], row["head"]): row for row in tables.pick("null", stage=4)}
+    compared = [row for row in read_analysis(swept, "layer_null").to_pylist() if row["stage"] == 4]
+    assert {row["layer"] for row in compared} == {1, 2}
+    for row in compared:
+        if row["layer"] == 2:
+            assert row["value"] == pytest.approx(null[row["measure"], row["head"]]["value"], abs=5e-3)
+    summary = {row["measure"]: row for row in tables.pick("null_summary", stage=4)}
+    for row in read_analysis(swept, "layer_null_summary").to_pylist():
+        if (row["layer"], row["stage"]) == (2, 4):
+            # The same slicings, cut before the projection.
+            assert row["slices"] == pytest.approx(summary[row["measure"]]["slices"], abs=5e-3)
+    assert {row["stage"] for row in read_analysis(swept, "layer_aspects").to_pylist()} == {1, 2, 3, 4}
+    assert main(["verify", "four", "--cache", str(swept.cache)]) == 0
+
+
+@pytest.mark.slow
+def test_pages_offer_stage_4_at_every_layer(swept: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = page_at(swept.cache, "pages/understand/layers/page.py", monkeypatch, run="four", stage="4", layer="1")
+    assert app.segmented_control(key="stage").value == 4
+    assert any(one.value == "Layer 1, full embedding, at stage 4" for one in app.subheader)
+    assert any("without those of other layers" in one.value for one in app.caption)
+
+
+@pytest.mark.slow
+def test_a_sweep_without_stage_4_opens_and_names_the_command(
+    swept: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(swept.cache, tmp_path / "older")
+    run = Run(tmp_path / "older", "four")
+    manifest = run.manifest()
+    step = manifest.steps["layers"]
+    for name in STEPS["layers"].tables:
+        table = read_analysis(run, name)
+        if "stage" in table.column_names:
+            write_table(run.analysis_path(name), table.filter(pc.less(table["stage"], 4)), step.fingerprint)
+    counts = {name: count for name, count in step.counts.items() if name != "stages"}
+    run.write_manifest(replace(manifest, steps={**manifest.steps, "layers": replace(step, counts=counts)}))
+    for name in STEPS["layers"].tables:
+        read_analysis(run, name)  # checks that the rows are whole
+    app = page_at(run.cache, "pages/understand/layers/page.py", monkeypatch, run="four", stage="4")
+    assert app.segmented_control(key="stage").value == 1
+    wanted = "To measure stage 4 at every layer, run `python -m precompute layers four`."
+    assert wanted in [one.value for one in app.caption]

@@ -7,15 +7,18 @@ core.retrieval.findings on same-topic retrieval, with what rules a claim out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from core.analysis.false_alarms import ABOUT_HEADS, BEST, CUT, PEAK, SPECIALISE
 from core.analysis.layer_figures import layer_figures
 from core.analysis.layer_findings import best_heads, beyond_guessing, specialising
 from core.model.embedder import Embedder
 from core.model.shape import ModelShape
+from core.model.share_space import ShareSpace
+from core.model.stages import SHARE
 from core.retrieval.cautions import retrieval_cautions
 from core.retrieval.findings import pruned_sentence
 from core.retrieval.head_index import HeadIndex
@@ -29,13 +32,12 @@ from precompute.steps.layers.sample import choose_sample, texts_of
 from precompute.steps.layers.tables import add_layer
 from precompute.steps.retrieve.stage import StageTasks, study_task
 
-CUT, ABOUT_HEADS = "a cut is suggested", "it is said to be about heads"
-PEAK, SPECIALISE, BEST = "full embedding beyond guessing", "heads specialise at a layer", "a best head at a layer"
 
-
-def pruned_claims(vectors: np.ndarray, labels: np.ndarray, shape: ModelShape, stage: int = 1) -> set[str]:
+def pruned_claims(
+    vectors: np.ndarray, labels: np.ndarray, shape: ModelShape, stage: int = 1, space: ShareSpace | None = None
+) -> set[str]:
     """What the product would say of ``vectors[doc, width]``: CUT, and ABOUT_HEADS beside it."""
-    index = HeadIndex.of([vectors], shape.heads)
+    index = HeadIndex.of([vectors], shape.heads, space=space)
     docs = same_topic_queries(labels)
     posed = pose_same_topic(docs, index.vectors[docs].astype(np.float32), labels, np.arange(len(labels)))
     given = StageTasks((SAME_TOPIC,), (), labels, ("full",), len(docs), 0)
@@ -52,19 +54,34 @@ def pruned_claims(vectors: np.ndarray, labels: np.ndarray, shape: ModelShape, st
 
 def depth_claims(rows: LayerRows, labels: np.ndarray, shape: ModelShape, stage: int, slicings: int = 200) -> set[str]:
     """What is claimed over depth at one stage, of ``rows`` that hold the documents and then the topics' names."""
-    count = len(labels)
-    tables: dict[str, Rows] = {name: {} for name in _LAYER_TABLES}
-    for layer in range(shape.layers):
-        both = rows.at(layer, stage)
-        figures = layer_figures(both[:count], both[count:], labels, shape, None, slicings=slicings)
-        names = tuple(str(topic) for topic in range(len(both) - count))
-        add_layer(tables, layer + 1, stage, figures, labels, names, np.arange(count))
-    summary = _rows(tables["layer_null_summary"])
-    if not beyond_guessing(_rows(tables["layer_curves"]), stage):
+    # Slices are dear, and of no use where the full embedding itself, as a single head, finds nothing.
+    own = [(rows.at(layer, stage), rows.space(layer, stage)) for layer in range(shape.layers)]
+    full = [vectors if space is None else space.full(vectors) for vectors, space in own]
+    whole = ModelShape(shape.layers, 1, 1, full[0].shape[1], full[0].shape[1])
+    alone = _layer_tables([(vectors, None) for vectors in full], labels, whole, stage, 0)
+    if not beyond_guessing(_rows(alone["layer_curves"]), stage):
         return set()
+    summary = _rows(_layer_tables(own, labels, shape, stage, slicings)["layer_null_summary"])
     differ, best = specialising(summary, stage), best_heads(summary, stage)
     found = {PEAK} | ({SPECIALISE} if differ is not None and differ.rows else set())
     return found | ({BEST} if best is not None and best.rows else set())
+
+
+def _layer_tables(
+    layers: Sequence[tuple[np.ndarray, ShareSpace | None]],
+    labels: np.ndarray,
+    shape: ModelShape,
+    stage: int,
+    slicings: int,
+) -> dict[str, Rows]:
+    """From each layer's documents and topics' names, ``[document or topic, width]``."""
+    count = len(labels)
+    tables: dict[str, Rows] = {name: {} for name in _LAYER_TABLES}
+    for layer, (both, space) in enumerate(layers, start=1):
+        figures = layer_figures(both[:count], both[count:], labels, shape, None, slicings=slicings, space=space)
+        names = tuple(str(topic) for topic in range(len(both) - count))
+        add_layer(tables, layer, stage, figures, labels, names, np.arange(count))
+    return tables
 
 
 _LAYER_TABLES = (
@@ -78,26 +95,34 @@ def count_depth(run: Run, folder: Path, load: Callable[[], Embedder], shuffles: 
     manifest, names = run.manifest(), run.documents(["topic"])["topic"].to_pylist()
     sample = choose_sample(manifest, tuple(sorted(set(names) - {None})), names, 300, 0)
     texts = [*texts_of(run, manifest, sample.docs), *sample.topics]
-    rows = embed_layers(folder, texts, manifest.shape, "false alarms", load, lambda *_: None)
+    shares = SHARE in manifest.stages
+    rows = embed_layers(folder, texts, manifest.shape, "false alarms", load, lambda *_: None, shares)
     seeds = list(shuffles)
     return [
         tally(
             f"over depth, stage {stage}",
             [depth_claims(rows, _shuffled(sample.labels, seed), manifest.shape, stage) for seed in seeds],
         )
-        for stage in manifest.study_stages
+        for stage in manifest.stages
     ]
 
 
 def count_pruned(
-    vectors: dict[int, np.ndarray], labels: np.ndarray, shape: ModelShape, shuffles: Iterable[int | None]
+    vectors: dict[int, np.ndarray],
+    labels: np.ndarray,
+    shape: ModelShape,
+    shuffles: Iterable[int | None],
+    space: ShareSpace | None = None,
 ) -> list[str]:
-    """The same of pruned sets, from ``vectors[stage][doc, width]``."""
+    """The same of pruned sets, from ``vectors[stage][doc, width]``; ``space`` is that of stage 4."""
     seeds = list(shuffles)
     return [
         tally(
             f"pruned sets, stage {stage}",
-            [pruned_claims(rows, _shuffled(labels, seed), shape, stage) for seed in seeds],
+            [
+                pruned_claims(rows, _shuffled(labels, seed), shape, stage, space if stage == SHARE else None)
+                for seed in seeds
+            ],
         )
         for stage, rows in vectors.items()
     ]
@@ -106,7 +131,7 @@ def count_pruned(
 def count_random_slices(
     vectors: dict[int, np.ndarray], labels: np.ndarray, shape: ModelShape, slicings: int
 ) -> list[str]:
-    """Pruned sets of random slices in place of heads."""
+    """Pruned sets of random slices in place of heads, of the study's stages."""
     return [
         tally(
             f"pruned sets, stage {stage}",
@@ -118,6 +143,7 @@ def count_random_slices(
             ],
         )
         for stage, rows in vectors.items()
+        if stage != SHARE
     ]
 
 

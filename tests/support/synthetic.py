@@ -13,10 +13,12 @@ import pyarrow as pa
 from core.model.embedder import Embedded, Room, in_memory
 from core.model.ledger import Ledger, Term
 from core.model.shape import ModelShape
+from core.model.share_space import ShareSpace
 from core.runs.manifest import Manifest, Step
 from core.runs.parts import write_part, write_table
 from core.runs.run import Run
 from core.runs.schema import documents_schema
+from core.runs.shares import write_share_space
 from precompute.job.fingerprint import part_digest
 from precompute.job.topic_vectors import TopicModel
 
@@ -36,10 +38,12 @@ def write_run(
     texts: list[str] | None = None,
     tokens: Sequence[int] | None = None,
     extra: Mapping[str, tuple[str, Sequence[object]]] | None = None,
+    space: ShareSpace | None = None,
 ) -> Run:
     """A finished run; ``vectors(stage, first, count)`` gives ``[doc, width]`` of the documents from ``first`` on.
 
-    ``extra`` are columns of the corpus's own: their kind, a key of EXTRA_TYPES, and their values.
+    ``extra`` are columns of the corpus's own: their kind, a key of EXTRA_TYPES, and their values. ``space`` is that of
+    stage 4.
     """
     extra = extra or {}
     run, count = Run(cache, name), len(labels)
@@ -49,6 +53,8 @@ def write_run(
         digest = part_digest(EMBEDDED, ((ids[doc], texts[doc]) for doc in docs))
         for stage in stages:
             write_part(run.part_path(stage, number), docs, vectors(stage, first, len(docs)), dtype, digest, shape.heads)
+    if space is not None:
+        write_share_space(run, space, EMBEDDED)
     columns: dict[str, Any] = {
         "doc": np.arange(count, dtype=np.int32),
         "id": ids,
@@ -88,6 +94,12 @@ def write_run(
     return run
 
 
+def random_space(shape: ModelShape, seed: int = 0) -> ShareSpace:
+    """Of heads whose outputs are projected at random."""
+    columns = np.random.default_rng(seed).normal(size=(shape.heads, shape.hidden, shape.head_dim))
+    return ShareSpace(*(part.astype(np.float32) for part in np.linalg.qr(columns)))
+
+
 class PlantedTopics(TopicModel):
     """Gives each topic's name the vectors that were planted for it, instead of asking a model; others get noise."""
 
@@ -104,12 +116,12 @@ class PlantedTopics(TopicModel):
         shape: ModelShape = self._shape  # type: ignore[attr-defined]
         chance = np.random.default_rng(1)
         rows = []
-        for stage in (1, 2, 3):
+        for stage in (1, 2, 3, 4):
             noise = chance.normal(size=(len(texts), shape.width(stage))).astype(np.float32)
             known = self._planted.get(stage, {})  # type: ignore[attr-defined]
             rows.append(np.stack([known.get(text, noise[row]) for row, text in enumerate(texts)]).astype(np.float32))
         nothing = np.zeros(len(texts), dtype=np.int32)
-        return Embedded(rows[0][None], rows[1][None], rows[2], nothing, nothing.astype(bool))
+        return Embedded(rows[0][None], rows[1][None], rows[2], nothing, nothing.astype(bool), shares=rows[3][None])
 
 
 FOOTBALL_REPORT = np.concatenate([np.tile(np.eye(8, dtype=np.float32)[0], (3, 1)) + 2, np.eye(8)[:1]])
@@ -162,7 +174,7 @@ class PlantedLayers(TopicModel):
             output = self._outputs[text]  # type: ignore[attr-defined]
             yield at, Ledger(terms, np.outer([1 - shares.sum(), *shares], output).astype(np.float32), output)
 
-    def every_layer(self) -> Any:
+    def every_layer(self, shares: bool = False) -> Any:
         return self
 
     def embed(

@@ -26,7 +26,7 @@ from pages.shared.empty_states import no_labels
 from pages.shared.figures.random_slices import slices_alt, slices_figure, slices_rows
 from pages.shared.figures.table import cell, figure_table, interval, number
 from pages.shared.figures.topic_gaps import GRID, bars
-from pages.shared.glossary import why
+from pages.shared.glossary import why, why_rule
 from pages.shared.notices import circular_mark
 from pages.shared.text import plain, safe, shortened
 from pages.shared.topic_link import topic_link
@@ -165,7 +165,7 @@ def gallery(state: RunState, found: Tables, stage: int) -> None:
         if not mine:
             continue
         name = plain(role.capitalize()) if role else "No clear role"
-        st.subheader(f"{name} · {len(mine)}", help=why("role"), anchor=f"role-{role or 'none'}")
+        st.subheader(f"{name} · {len(mine)}", help=why_rule("role", role), anchor=f"role-{role or 'none'}")
         sentence = RULES[role].sentence if role in RULES else "These heads meet no role's criteria."
         st.caption(plain(sentence))
         _group(state, found, stage, mine, gaps, role or "no-role")

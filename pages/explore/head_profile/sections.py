@@ -26,7 +26,7 @@ from pages.shared.data import RunState, documents, labels, own_similarity, topic
 from pages.shared.figures.random_slices import slices_alt, slices_figure, slices_rows
 from pages.shared.figures.table import interval, number
 from pages.shared.figures.topic_gaps import GRID, MOST, gaps_figure
-from pages.shared.glossary import why
+from pages.shared.glossary import why, why_rule
 from pages.shared.notices import circular_mark, circular_notice
 from pages.shared.text import plain
 from pages.shared.topic_link import topic_link
@@ -118,7 +118,7 @@ def role(shown: HeadView) -> None:
     name = row.get("role")
     with st.container(border=True):
         verdict = f"is {plain(name)}" if name else "has no clear role"
-        st.subheader(f"Head {shown.head} {verdict}", help=why("role"), anchor="role")
+        st.subheader(f"Head {shown.head} {verdict}", help=why_rule("role", name), anchor="role")
         if name:
             st.markdown(plain(RULES[name].sentence if name in RULES else ""))
             st.markdown(f"**Evidence** – {plain(evidence(row, name))}")

@@ -26,8 +26,12 @@ def choose_layer(state: RunState, stage: int, measure: str) -> int:
     if not _measured(state):
         st.caption(f"Layer {own}. For aspects at other layers, run `{command('layers', state.run.name)}`.")
         return own
-    if measure != ACCURACY or not _of_stage(state, stage):
-        st.caption(f"Layer {own}. Other layers have the accuracy of the probe at stages 1 to 3.")
+    if measure != ACCURACY:
+        st.caption(f"Layer {own}. Other layers are measured by the accuracy of the probe alone.")
+        return own
+    if not _of_stage(state, stage):
+        renewed = command("layers", state.run.name)
+        st.caption(f"Layer {own}. For stage {stage} at other layers, run `{renewed}`.")
         return own
     return linked(
         st.selectbox,

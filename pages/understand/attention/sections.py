@@ -22,7 +22,7 @@ from pages.shared.components.layer_grid import Cell, ColourKey, GridCell, LayerG
 from pages.shared.controls import choose_head
 from pages.shared.data import RunState
 from pages.shared.figures.table import figure_table, interval, number
-from pages.shared.glossary import why
+from pages.shared.glossary import why, why_rule
 from pages.shared.notices import shows_mistakes
 from pages.shared.section import section
 from pages.shared.text import plain, safe
@@ -159,7 +159,7 @@ def _pick(place: GridCell) -> None:
 def verdict(shown: AttentionView) -> None:
     """The type, the rule in words, and the numbers that decided."""
     row = shown.row
-    st.subheader(f"{shown.name}: {plain(row['type'])}", help=why("attention type"), anchor="head")
+    st.subheader(f"{shown.name}: {plain(row['type'])}", help=why_rule("attention type", row["type"]), anchor="head")
     st.markdown(plain(sentence(row["type"])))
     said = evidence_of(row, row["type"]).removeprefix("no rule holds: ")
     st.markdown(f"**Evidence** – {plain(said)}")

@@ -18,6 +18,7 @@ from core.analysis.layer_findings import (
 )
 from core.analysis.layer_measures import DIFFERENCE, MEASURES
 from core.analysis.null import WITHIN
+from core.model.stages import SHARE
 from core.runs.labels import CIRCULAR_NOTE, label_facts
 from core.runs.steps import command
 from pages.shared.components.beside import asked
@@ -40,11 +41,14 @@ TERMS: dict[str, tuple[str, ...]] = {
     "groups": ("CKA", "key/value group"),
     "activation": ("activation",),
 }
-_INNER = (
-    "At inner layers, stage 3 is the output of the layer's block without the model's final norm; at the last layer it "
-    "is the model's own embedding, final norm included. If the model has a final norm, a jump at the last layer may "
-    "come from it."
-)
+_INNER = {
+    3: "At inner layers, stage 3 is the output of the layer's block without the model's final norm; at the last layer "
+    "it is the model's own embedding, final norm included. If the model has a final norm, a jump at the last layer may "
+    "come from it.",
+    SHARE: "At inner layers too, a share is what the head adds to the model's final embedding. A layer's full "
+    "embedding is the sum of its own heads' shares, without those of other layers.",
+}
+"""By stage: what it is at other layers than the last."""
 
 
 def choose_view(sweep: LayerSweep) -> LayerView:
@@ -52,9 +56,11 @@ def choose_view(sweep: LayerSweep) -> LayerView:
     shape = sweep.manifest.shape
     left, right = st.columns(2, gap="medium", vertical_alignment="top")
     with left:
-        stage = choose_stage(sweep.manifest, sweep.manifest.study_stages)
-        if stage == 3:
-            st.caption(_INNER)
+        stage = choose_stage(sweep.manifest, sweep.manifest.swept_stages)
+        if stage in _INNER:
+            st.caption(_INNER[stage])
+        if sweep.manifest.swept_stages != sweep.manifest.stages:
+            st.caption(f"To measure stage {SHARE} at every layer, run `{command('layers', sweep.run.name)}`.")
     with right:
         measures = sweep.measures
         measure = linked(
@@ -184,7 +190,7 @@ def _against_slices(sweep: LayerSweep, view: LayerView, measure: str) -> None:
     )
     if told := difference_to_slices(rows, view.stage, measure):
         st.markdown(told)
-    section("Where in depth do heads specialise?", "specialisation", "random slices")
+    section("Where in depth do heads specialise?", "specialisation", "random slices", "specialising", "peak")
     found = specialising(sweep.rows("layer_null_summary", stage=view.stage), view.stage)
     known = beyond_guessing(sweep.rows("layer_curves", stage=view.stage), view.stage)
     shown = found.layers(measure) if found and known else []

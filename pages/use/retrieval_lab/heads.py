@@ -8,7 +8,6 @@ import streamlit as st
 from core.analysis.roles import RULES
 from core.model.shape import ModelShape
 from core.model.stages import HEADS, STAGES
-from core.retrieval.ways import way_name
 from pages.shared.components.head_weights import HeadTiles, head_weights
 from pages.shared.corpus import best_reliability
 from pages.shared.data import RunState, tables
@@ -75,7 +74,7 @@ def _presets(state: RunState, stage: int, task: str | None) -> dict[str, np.ndar
         for row in rows(state, "importance", stage=stage, task=task):
             kept.setdefault(row["way"], np.zeros(shape.heads))[row["head"] - 1] = row["kept"]
         for way, weights in kept.items():
-            found[f"Best pruned, by {way_name(way, stage)}"] = weights
+            found[f"Best pruned, by {way}"] = weights
         learned = rows(state, "head_weights", stage=stage, task=task, kind="learned")
         if learned:
             weights = np.zeros(shape.heads)

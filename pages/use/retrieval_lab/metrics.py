@@ -11,7 +11,8 @@ from core.model.stages import SHARE
 from core.retrieval.findings import weights_sentence
 from core.retrieval.metrics import METRICS, metric_name
 from core.retrieval.tasks import TASKS, TOPIC_MATCH
-from core.retrieval.ways import DEPTH, way_name
+from core.retrieval.ways import DEPTH
+from core.runs.steps import command
 from core.runs.tables import Row
 from pages.shared.figures.table import cell, figure_table, number
 from pages.shared.glossary import why
@@ -19,10 +20,15 @@ from pages.shared.notices import among, shows_mistakes
 from pages.shared.show import Remake, downloads, figure, theme
 from pages.shared.text import plain, safe
 from pages.shared.url import linked
-from pages.use.retrieval_lab.data import bench, rows
+from pages.use.retrieval_lab.data import bench, has_rest, rows
 from pages.use.retrieval_lab.figures import aspects_figure, ways_figure
 from pages.use.retrieval_lab.state import LabView, means, reached
 
+_FULL_SHARES = {
+    True: " “full” is the model's own embedding: the rest and the sum of the heads' shares, as at stage 3.",
+    False: " “full” is the sum of the heads' shares: without stage 3 the run does not have the rest.",
+}
+"""By whether the run stores stage 3."""
 _PLACES = (1, 3, 5, 10, 20, DEPTH)
 
 
@@ -125,11 +131,8 @@ def _metrics_table(columns: dict[str, Interval]) -> pa.Table:
     return pa.Table.from_pylist(found)
 
 
-def stored_note(stage: int) -> str:
-    """What the job's figures at stage 4 are of."""
-    if stage != SHARE:
-        return ""
-    return " At stage 4 the job ranks by the heads' shares side by side, not by their sum."
+def _older(run: str) -> str:
+    return f" An older version measured these ways; for the full embedding, run `{command('retrieve', run)}`."
 
 
 @shows_mistakes
@@ -138,13 +141,16 @@ def ways_section(shown: LabView) -> None:
     assert shown.task is not None
     metric, places = TASKS[shown.task].metric, TASKS[shown.task].places
     found = rows(shown.state, "retrieval", stage=shown.stage, task=shown.task, metric=metric, k=places)
-    found = [{**row, "way": way_name(row["way"], shown.stage)} for row in found]
     st.subheader("All ways to rank, with all heads", anchor="ways", help=why("interval", "chance"))
+    note = ""
+    if shown.stage == SHARE:
+        known = any(row["way"] == "full" for row in found)
+        note = _FULL_SHARES[has_rest(shown.state)] if known else _older(shown.state.run.name)
     figure(
         ways_figure(found, theme(), shown.metric),
         "ways",
         pa.Table.from_pylist(found),
-        caption=f"{found[0]['queries'] if found else 0:,} queries, 95 % CI.{stored_note(shown.stage)}",
+        caption=f"{found[0]['queries'] if found else 0:,} queries, 95 % CI.{note}",
         alt=f"{shown.metric} of every way to rank with its 95 % confidence interval, and chance.",
         remake=Remake("retrieval", {"stage": shown.stage, "task": shown.task}),
     )

@@ -8,10 +8,10 @@ import pyarrow as pa
 import streamlit as st
 
 from core.analysis.cautions import Caution
+from core.model.stages import SHARE
 from core.retrieval.cautions import all_cautions, retrieval_cautions
 from core.retrieval.findings import pruned_sentence
 from core.retrieval.metrics import metric_name
-from core.retrieval.ways import way_name
 from pages.shared.data import tables
 from pages.shared.glossary import why
 from pages.shared.notices import shows_mistakes
@@ -20,8 +20,9 @@ from pages.shared.text import plain
 from pages.shared.url import linked
 from pages.use.retrieval_lab.data import rows
 from pages.use.retrieval_lab.figures import curve_figure, importance_figure
-from pages.use.retrieval_lab.metrics import stored_note
 from pages.use.retrieval_lab.state import LabView
+
+_SHARES = " At stage 4 the shares of the kept heads are ranked side by side: their sum takes no less space."
 
 
 @shows_mistakes
@@ -29,7 +30,7 @@ def pruning_section(shown: LabView) -> None:
     """The curve from all heads to one, on queries that had no part in the choice."""
     assert shown.task is not None
     found = rows(shown.state, "pruned", stage=shown.stage, task=shown.task)
-    st.subheader("Which heads can be pruned", anchor="pruning", help=why("interval", "activation"))
+    st.subheader("Which heads can be pruned", anchor="pruning", help=why("pruned set", "interval", "activation"))
     if not found:
         st.info("Too few queries: heads are chosen on one half of them and measured on the other.")
         return
@@ -43,7 +44,6 @@ def pruning_section(shown: LabView) -> None:
             ways,
             ways[0],
             required=True,
-            format_func=lambda way: way_name(way, shown.stage),
         )
     row = next(row for row in found if row["way"] == way)
     what = metric_name(row["metric"], row["k"])
@@ -57,7 +57,7 @@ def pruning_section(shown: LabView) -> None:
         "pruning-curve",
         pa.Table.from_pylist(curve),
         caption=f"Heads chosen by {row['chosen_by']:,} queries, measured on {row['told_of']:,} held-out queries. "
-        f"Shaded: 95 % CI over queries; for random order, 95 % of 20 orders.{stored_note(shown.stage)}",
+        f"Shaded: 95 % CI over queries; for random order, 95 % of 20 orders.{_SHARES if shown.stage == SHARE else ''}",
         alt=f"{what} as heads are removed one by one, in three orders.",
         remake=Remake("pruning", {"stage": shown.stage, "task": shown.task}) if way == ways[0] else None,
     )

@@ -67,8 +67,8 @@ def _column(job: LabelJob) -> SourceLabels:
 
 
 def _zero_shot(job: LabelJob) -> SourceLabels:
-    """The topic whose name's full embedding is nearest at the last stage; the score is the cosine."""
-    stage = max(job.manifest.stages)
+    """The topic whose name's full embedding is nearest at the study's last stage; the score is the cosine."""
+    stage = job.manifest.study_stages[-1]
     job.meter.at(0.0, "embedding the topics' names")
     embedder = job.config.model.load(job.manifest)
     names = unit(embedder.embed(list(job.topics)).stage(stage).astype(np.float32))

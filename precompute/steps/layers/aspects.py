@@ -8,6 +8,7 @@ import numpy as np
 
 from core.analysis.aspect_probe import ACCURACY, probe_aspects
 from core.analysis.near_duplicates import first_of_each
+from core.model.share_space import ShareSpace
 from core.runs.aspects import Aspect
 from precompute.job.step import Rows, add
 from precompute.steps.analyse.tables import number
@@ -30,15 +31,22 @@ def layer_aspects(aspects: Sequence[Aspect], docs: np.ndarray, texts: Sequence[s
 
 
 def add_layer_aspects(
-    rows: Rows, layer: int, stage: int, vectors: np.ndarray, sample: AspectSample, heads: int, seed: int
+    rows: Rows,
+    layer: int,
+    stage: int,
+    vectors: np.ndarray,
+    sample: AspectSample,
+    heads: int,
+    seed: int,
+    space: ShareSpace | None,
 ) -> None:
-    """From ``vectors[place, width]`` of one ``layer`` (from 1) and ``stage``."""
+    """From ``vectors[place, width]`` of one ``layer`` (from 1) and ``stage``; ``space`` is that of stage 4."""
     if heads < 2:
         return
     for group in sample.alike():
         chosen = [sample.aspects[at] for at in group]
         mine = vectors[sample.docs[chosen[0].rows]]
-        found = probe_aspects(mine, [each.codes for each in chosen], heads, SLICINGS, seed)
+        found = probe_aspects(mine, [each.codes for each in chosen], heads, SLICINGS, seed, space=space)
         for each, probed in zip(chosen, found, strict=True):
             values, compared = probed.values[ACCURACY], probed.compared[ACCURACY]
             for head in range(1 + heads):

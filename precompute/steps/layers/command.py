@@ -50,7 +50,7 @@ def _summary(options: argparse.Namespace, result: StepResult) -> str:
     step = manifest.steps["layers"]
     counts = step.counts
     line = (
-        f"{run}: {counts['layers']} layers × {stages_counted(manifest, study=True)} × {manifest.shape.heads} heads "
+        f"{run}: {counts['layers']} layers × {stages_counted(manifest)} × {manifest.shape.heads} heads "
         f"over {counts['documents']:,} documents in {clock(step.seconds)}."
     )
     if not counts["labelled"]:

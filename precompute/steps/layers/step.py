@@ -4,6 +4,9 @@ Stage 3 of a layer but the last is what the layer's block leaves to the next: th
 a norm at a block's end (BERT) what comes out of it. The final norm is not put on it: its gains were trained for the
 last layer alone, and what came out would be nothing that the model computes. At the last layer stage 3 is the model's
 own output, final norm included, as everywhere.
+
+Stage 4 of any layer is what its heads add to that final output directly, through the norms of all later layers with
+the statistics they had (DESIGN §9); the layer's full embedding is the sum of these shares.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from core.analysis.probe import LEAST_DOCS
 from core.analysis.topics import AUTO
 from core.errors import Mistake
 from core.model.embedder import Embedder
+from core.model.stages import SHARE
 from core.runs.aspects import Aspect, aspects_digest, aspects_of
 from core.runs.labels import COLUMN
 from core.runs.manifest import Manifest
@@ -108,6 +112,7 @@ def _sweep(
         {
             "documents": len(sample.docs),
             "layers": layers,
+            "stages": len(step.manifest.stages),
             "topics": len(sample.topics),
             "labelled": labelled,
             "unlabelled": len(sample.docs) - labelled,
@@ -127,22 +132,29 @@ def _embed(step: StepRun, config: LayersConfig, sample: Sample, load: Callable[[
         step.meter.work(documents, tokens, 0.5 * done / len(texts))
 
     step.meter.say("loading the model")
-    return embed_layers(step.staging, texts, manifest.shape, step.inputs, load, on_batch)
+    shares = SHARE in manifest.stages
+    return embed_layers(step.staging, texts, manifest.shape, step.inputs, load, on_batch, shares)
 
 
 def _measure(
     config: LayersConfig, manifest: Manifest, sample: Sample, probed: AspectSample, rows: LayerRows, layer: int
 ) -> dict[str, Rows]:
     tables: dict[str, Rows] = {name: {} for name in STEPS["layers"].tables}
-    count = len(sample.docs)
-    for stage in manifest.study_stages:
-        both = rows.at(layer, stage)
+    count, heads = len(sample.docs), manifest.shape.heads
+    for stage in manifest.stages:
+        both, space = rows.at(layer, stage), rows.space(layer, stage)
         figures = layer_figures(
-            both[:count], both[count:], sample.labels, manifest.shape, sample.probe, config.centre, config.seed
+            both[:count],
+            both[count:],
+            sample.labels,
+            manifest.shape,
+            sample.probe,
+            config.centre,
+            config.seed,
+            space=space,
         )
         add_layer(tables, layer + 1, stage, figures, sample.labels, sample.topics, sample.docs)
-        heads = manifest.shape.heads
-        add_layer_aspects(tables["layer_aspects"], layer + 1, stage, both[:count], probed, heads, config.seed)
+        add_layer_aspects(tables["layer_aspects"], layer + 1, stage, both[:count], probed, heads, config.seed, space)
     return tables
 
 
@@ -156,6 +168,8 @@ def _inputs(
 ) -> str:
     settings = [config.documents, config.centre, config.seed]
     made = {**made_from(manifest, topics, names, source), "aspects": aspects_digest(aspects)}
+    if SHARE in manifest.stages:  # not of runs without it, whose sweeps need not be made again
+        made["stages"] = list(manifest.stages)
     return fingerprint({"algorithm": ALGORITHM, **made, "settings": settings})
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from core.model.share_space import ShareSpace
-from core.model.stages import split_heads
+from core.model.stages import SHARE, split_heads
 from core.retrieval.head_index import HeadIndex
 from core.retrieval.judge import Asked
 from core.retrieval.queries import Query
@@ -29,17 +29,21 @@ from core.retrieval.tasks import (
     searched,
     topic_match_queries,
 )
+from core.retrieval.turned import ShareRows, TurnedHeads
 from core.retrieval.votes import Say
+from core.retrieval.ways import DEPTH
 from core.runs.manifest import Manifest
 from core.runs.results import read_topics
 from core.runs.run import Run
 from core.runs.shares import space_of
+from core.runs.vocabulary import SIDE_BY_SIDE
 from precompute.job.progress import OnProgress
 from precompute.job.step import Rows
 from precompute.job.vectors import StageVectors
 from precompute.steps.retrieve.queries import query_vectors
 from precompute.steps.retrieve.tables import add_pruned, add_rivals, add_way_differences, add_ways, add_weights
 
+OUTPUT = 3
 _SHARES = (0.25, 0.35, 0.9, 1.0)
 """Of a task's time: until the heads have looked, the ways are compared, heads are let go, weights are learned."""
 
@@ -75,7 +79,9 @@ def study_stage(
     vectors = StageVectors(run, stage)
     say = Say.of(vectors, heads)
     scales = Scales(say.weight, say.activation)
-    for number, (task, found) in enumerate(_posed(run, vectors, manifest, stage, given, queries)):
+    posed_tasks = _posed(run, vectors, manifest, stage, given, queries)
+    outputs = _outputs(run, manifest, stage, given, queries)
+    for number, ((task, found), output) in enumerate(zip(posed_tasks, outputs, strict=True)):
 
         def on_progress(fraction: float, message: str, number: int = number, task: str = task) -> None:
             on_stage((number + fraction) / len(given.tasks), f"{TASKS[task].title}: {message}")
@@ -84,8 +90,30 @@ def study_stage(
         chosen = np.sort(np.random.default_rng(given.seed).permutation(len(found.posed.own))[:fitting])
         posed = found.posed.some(chosen)
         asked = ask(found.index, posed, found.topics, lambda share: on_progress(_SHARES[0] * share, "every head looks"))
-        study_task(tables, stage, task, posed, found.index, asked, scales, given, on_progress)
+        summed = _summed(found.index, posed, output, chosen) if stage == SHARE else None
+        study_task(tables, stage, task, posed, found.index, asked, scales, given, on_progress, summed)
     return tables
+
+
+def _outputs(
+    run: Run, manifest: Manifest, stage: int, given: StageTasks, queries: pa.Table | None
+) -> Iterator[_Searched | None]:
+    """At stage 4, the same tasks in the model's own embedding; None for each where the run does not store it."""
+    if stage != SHARE or OUTPUT not in manifest.stages:
+        return iter([None] * len(given.tasks))
+    posed = _posed(run, StageVectors(run, OUTPUT), manifest, OUTPUT, given, queries)
+    return (found for _, found in posed)
+
+
+def _summed(index: HeadIndex, posed: Posed, output: _Searched | None, chosen: np.ndarray) -> np.ndarray:
+    """``[query, rank]``: documents by the full embedding of stage 4, as the Retrieval lab ranks them."""
+    assert index.space is not None
+    asked = docs = None
+    if output is not None:
+        asked, docs = output.posed.vectors[chosen].reshape(len(chosen), -1), output.index.vectors
+        docs = docs.reshape(len(docs), -1)
+    everyone = TurnedHeads(index.space, np.ones(index.space.heads), output is not None)
+    return everyone.ranked(ShareRows(posed.vectors, asked), ShareRows(index.vectors, docs), posed.own, DEPTH)
 
 
 def study_task(
@@ -98,8 +126,9 @@ def study_task(
     scales: Scales,
     given: StageTasks,
     on_progress: OnProgress,
+    summed: np.ndarray | None = None,
 ) -> None:
-    """Adds the rows of one task."""
+    """Adds the rows of one task; ``summed`` is stage 4's, see ``compare_ways``."""
     looked, compared, pruned, _ = _SHARES
     found = compare_ways(
         asked,
@@ -107,13 +136,14 @@ def study_task(
         stage,
         lambda share, message: on_progress(looked + (compared - looked) * share, message),
         given.seed,
+        summed,
     )
     add_ways(tables, stage, task, found)
     add_way_differences(tables, stage, task, found, posed.aspects, TASKS[task].places)
     if len(asked.seen) < FEWEST:
         return
     metric, places = TASKS[task].metric, TASKS[task].places
-    ways = [_here(way, stage) for way in given.ways]
+    ways = list(dict.fromkeys(_here(way, stage) for way in given.ways))
     for number, way in enumerate(ways):
         made = prune(
             way,
@@ -127,7 +157,7 @@ def study_task(
             given.seed,
         )
         add_pruned(tables, stage, task, way, metric, places, made, scales, len(asked.seen))
-        if way == "full" and len(made.enough.heads) < len(scales.scores):
+        if way in ("full", SIDE_BY_SIDE) and len(made.enough.heads) < len(scales.scores):
             on_progress(pruned, "equally many numbers, chosen otherwise")
             found_rivals = rivals(index, posed, asked.topics, made.enough.heads, metric, places, given.seed)
             add_rivals(tables, stage, task, len(made.enough.heads), found_rivals)
@@ -136,8 +166,11 @@ def study_task(
 
 
 def _here(way: str, stage: int) -> str:
-    """Voting on slices of the final vector goes by its own name, and only there."""
-    return way if way in ways_at(stage) else ("split" if stage == 3 else "voting")
+    """Voting on slices of the final vector goes by its own name, and only there. At stage 4, the heads' shares side by
+    side take less space with fewer heads; their sum does not."""
+    if (way, stage) == ("full", SHARE):
+        return SIDE_BY_SIDE
+    return way if way in ways_at(stage) else {"voting": "split", "split": "voting", SIDE_BY_SIDE: "full"}[way]
 
 
 def _posed(

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from core.errors import Mistake
+from core.model.stages import SHARE
 from core.retrieval.queries import Query, read_queries
 from core.retrieval.tasks import QUERIES, QUERY_SET, SAME_TOPIC, TOPIC_MATCH
 from core.retrieval.ways import WAYS
@@ -124,9 +125,11 @@ def _inputs(
     config: RetrieveConfig, manifest: Manifest, queries: tuple[Query, ...], labels: np.ndarray, tasks: tuple[str, ...]
 ) -> str:
     known = manifest.steps["analyse"].fingerprint if TOPIC_MATCH in tasks else None
+    summed = {"full": "summed"} if SHARE in manifest.stages else {}  # figures without stage 4 are as they were
     return fingerprint(
         {
             "algorithm": ALGORITHM,
+            **summed,
             "embed": manifest.vectors_fingerprint,
             "analyse": known,
             "labels": hashlib.sha256(labels.astype("<i4").tobytes()).hexdigest(),

@@ -220,7 +220,7 @@ def test_a_run_of_an_older_version_is_told_what_it_lacks() -> None:
     [
         (0.001, 0.04, "At stage 1 heads are easier to tell apart than random slices."),
         (-0.04, -0.001, "At stage 1 heads are harder to tell apart than random slices."),
-        (-0.01, 0.01, "At stage 1 no difference from random slices is shown."),
+        (-0.01, 0.01, "At stage 1 heads are not shown to be easier to tell apart than random slices."),
     ],
 )
 def test_heads_are_told_apart_better_only_by_a_paired_difference(low: float, high: float, said: str) -> None:
@@ -581,13 +581,38 @@ def test_the_same_best_head_in_runs_of_one_model_is_a_finding() -> None:
     runs = {
         "news": tables_of(null_summary=[summary(best=0.5, best_head=3, best_p=0.005)]),
         "web": tables_of(null_summary=[summary(best=0.7, best_head=3, best_p=0.005)]),
-        "mail": tables_of(null_summary=[summary(best=0.4, best_head=1, best_p=0.3)]),
+        "poems": tables_of(null_summary=[summary(best=0.6, best_head=2, best_p=0.005)]),
     }
     found = across_runs("news", runs)
     assert found is not None
     assert found.sentence == "Head 3 at stage 1 is the best single head in 2 of 3 runs of this model."
-    assert "mail: stage 1 head 1 40.0%" in found.evidence
+    assert "poems: stage 1 head 2 60.0%" in found.evidence
     assert "one run in 4 would agree" in found.evidence
+
+
+def test_runs_in_which_no_head_stands_out_are_counted_apart() -> None:
+    loud = {name: tables_of(null_summary=[summary(best=0.5, best_head=3, best_p=0.005)]) for name in ("news", "web")}
+    quiet = {"mail": tables_of(null_summary=[summary(best=0.4, best_head=1, best_p=0.3)])}
+    found = across_runs("news", loud | quiet)
+    assert found is not None
+    assert found.sentence == (
+        "Head 3 at stage 1 is the best single head in 2 of 2 runs of this model in which one stands out; in 1 more, "
+        "none does."
+    )
+    assert across_runs("mail", loud | quiet) is None
+    assert across_runs("news", {"news": loud["news"], **quiet}) is None
+
+
+def test_runs_are_compared_at_one_stage() -> None:
+    """Head 3 is ahead by a hair at stage 1 here and at stage 4 there: it is the same head."""
+
+    def run(first: float, last: float) -> Tables:
+        rows = [summary(stage=stage, best=best, best_head=3, best_p=0.005) for stage, best in ((1, first), (4, last))]
+        return tables_of(stages=(1, 4), null_summary=rows)
+
+    found = across_runs("news", {"news": run(0.5, 0.6), "web": run(0.6, 0.5)})
+    assert found is not None
+    assert found.sentence == "Head 3 at stage 4 is the best single head in 2 of 2 runs of this model."
 
 
 def test_one_run_alone_says_nothing_about_others() -> None:

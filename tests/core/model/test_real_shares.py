@@ -55,7 +55,7 @@ def test_terms_of_real_documents_add_up_within_1e5(model: str) -> None:
     np.testing.assert_allclose(unit(np.stack([one.output for one in found])), unit(embedded.output), atol=1e-5)
     # Stage 4 is the ledger's terms of the last layer.
     layers, heads = embedder(model).info.shape.layers, embedder(model).info.shape.heads
-    full = full_shares(embedded.stage(4), embedder(model).share_directions()[-1])
+    full = full_shares(embedded.stage(4), embedder(model).share_space().directions)
     for head in range(heads):
         wanted = np.stack([one.vectors[one.terms.index(Term("head", layers, head + 1))] for one in found])
         assert np.abs(full[:, head] - wanted).max() <= 1e-5 * np.abs(embedded.output).max()
@@ -75,7 +75,7 @@ def test_words_of_real_documents_add_up_to_the_head() -> None:
 
 def test_the_last_layers_heads_are_61_percent_of_the_demo_and_head_11_is_12() -> None:
     documents, _, _ = demo()
-    shares = full_shares(documents.stage(4), embedder(MINILM).share_directions()[0])  # [doc, head, hidden]
+    shares = full_shares(documents.stage(4), embedder(MINILM).share_space().directions)  # [doc, head, hidden]
     lengths = (documents.output**2).sum(axis=1)
     parts = np.einsum("nhD,nD->nh", shares, documents.output) / lengths[:, None]
     assert parts.sum(axis=1).mean() == pytest.approx(0.61, abs=0.005)
@@ -84,7 +84,7 @@ def test_the_last_layers_heads_are_61_percent_of_the_demo_and_head_11_is_12() ->
 
 def test_head_11s_share_finds_the_topic_for_60_percent_and_the_sum_of_the_heads_for_67() -> None:
     documents, labels, names = demo()
-    directions = embedder(MINILM).share_directions()[0]
+    directions = embedder(MINILM).share_space().directions
 
     def match(document: np.ndarray, name: np.ndarray) -> float:
         return float(((unit(document) @ unit(name).T).argmax(axis=1) == labels).mean())
@@ -97,7 +97,7 @@ def test_head_11s_share_finds_the_topic_for_60_percent_and_the_sum_of_the_heads_
 
 def test_float16_keeps_lengths_and_angles_within_a_thousandth() -> None:
     documents, _, _ = demo()
-    full = full_shares(documents.stage(4), embedder(MINILM).share_directions()[0])[:60]
+    full = full_shares(documents.stage(4), embedder(MINILM).share_space().directions)[:60]
     stored = documents.stage(4)[:60].astype(np.float16).astype(np.float32).reshape(60, 12, 32)
     lengths = np.linalg.norm(stored, axis=2) / np.linalg.norm(full, axis=2)
     assert np.abs(lengths - 1).max() <= 1e-3
