@@ -47,8 +47,8 @@ def _own_options(command: argparse.ArgumentParser) -> None:
         "--random",
         type=int,
         metavar="N",
-        help=f"random removals per layer, of the same size as heads: the noise floor (default: {MOST_RANDOM}; fewer, but "
-        f"at least {FEWEST_RANDOM}, if more than {FREEDOM // (MOST_RANDOM - 1)} layers are swept)",
+        help=f"random removals per layer, of the same size as heads: the noise floor (default: {MOST_RANDOM}; fewer, "
+        f"but at least {FEWEST_RANDOM}, if more than {FREEDOM // (MOST_RANDOM - 1)} layers are swept)",
     )
     group.add_argument(
         "--prune",
