@@ -1,4 +1,4 @@
-"""``bench``: the whole model, the pruned one and equally small rivals on retrieval tasks in BEIR's layout."""
+"""``bench``: the whole model, the pruned one and equally small rivals on retrieval tasks."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from core.retrieval.small_rivals import BenchRow, Contender, bench_rows, ndcg_of
 from core.runs.run import open_run
 from precompute.job.step import embedded
 from precompute.job.topic_vectors import TopicModel
+from precompute.mteb_tasks import tasks_named
 
 RANDOM_SETS = 3
 """Sets of as many random heads that are switched off."""
@@ -26,6 +27,7 @@ class BenchConfig:
     cache: Path
     run: str
     tasks: tuple[Path, ...]
+    """Folders in BEIR's layout, or names of tasks or benchmarks of mteb."""
     heads: Path | None = None
     seed: int = 0
     model: TopicModel = field(default_factory=TopicModel)
@@ -36,18 +38,12 @@ def bench(config: BenchConfig) -> dict[str, list[BenchRow]]:
     run = open_run(config.cache, config.run)
     manifest = embedded(run)
     shape, record = manifest.shape, manifest.model
-    for folder in config.tasks:
-        if not folder.is_dir():
-            raise Mistake(
-                f"There is no folder '{folder}'. Give folders in BEIR's layout (corpus.jsonl, queries.jsonl, "
-                "qrels/test.tsv); tasks by name are not supported."
-            )
     off = (
         None if config.heads is None else read_heads_off(config.heads, str(record["name"]), shape, int(record["layer"]))
     )
     if off is not None and off.how == "mean":
         raise Mistake('bench switches heads off by zeros. Give a file with "how": "zero".')
-    tasks = [read_beir(folder) for folder in config.tasks]
+    tasks = [task for asked in config.tasks for task in _tasks(asked)]
     model = config.model.load(manifest)
 
     def contender(task: BeirTask, name: str, places: list[tuple[int, int]]) -> Contender:
@@ -76,6 +72,18 @@ def bench(config: BenchConfig) -> dict[str, list[BenchRow]]:
             values.append(ndcg_of(one, task.relevant))
         found[task.name] = bench_rows(names, np.stack(values), config.seed)
     return found
+
+
+def _tasks(asked: Path) -> list[BeirTask]:
+    """Of a folder one; of a name those that mteb has."""
+    if asked.is_dir():
+        return [read_beir(asked)]
+    if len(asked.parts) > 1 or asked.exists():
+        raise Mistake(
+            f"There is no folder '{asked}'. Give folders in BEIR's layout (corpus.jsonl, queries.jsonl, "
+            "qrels/test.tsv), or names of mteb's tasks."
+        )
+    return tasks_named(asked.name)
 
 
 def as_text(found: dict[str, list[BenchRow]]) -> str:

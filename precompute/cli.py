@@ -265,8 +265,9 @@ def _bench_options(command: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="+",
         required=True,
-        metavar="FOLDER",
-        help="in BEIR's layout: corpus.jsonl, queries.jsonl and qrels/test.tsv",
+        metavar="TASK",
+        help="a folder in BEIR's layout (corpus.jsonl, queries.jsonl and qrels/test.tsv), or the name of a retrieval "
+        "task or benchmark of mteb, such as NanoBEIR (needs requirements-mteb.txt and network access)",
     )
     command.add_argument("--heads", type=Path, metavar="FILE", help="heads that are off, as for export")
     command.add_argument("--json", action="store_true", help="as JSON, for scripts")
@@ -382,9 +383,7 @@ COMMANDS: dict[str, CommandRow] = {
         _export,
         _export_options,
     ),
-    "bench": CommandRow(
-        "the model, a pruned one and equally small rivals on retrieval tasks in BEIR's layout", _bench, _bench_options
-    ),
+    "bench": CommandRow("the model, a pruned one and equally small rivals on retrieval tasks", _bench, _bench_options),
     "explain": CommandRow(
         "why two documents or texts are similar: their cosine as a sum over heads",
         _explain,

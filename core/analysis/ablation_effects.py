@@ -9,6 +9,7 @@ import numpy as np
 
 from core.analysis.bootstrap import Interval, means
 from core.analysis.examples import LEAST_EXAMPLES, examples_of
+from core.analysis.moderated_variance import moderated
 from core.analysis.null import ABOVE, BELOW, LEVEL, WITHIN, benjamini_hochberg
 from core.analysis.similarity import unit
 from core.analysis.topic_match import nearest_is_own
@@ -218,27 +219,25 @@ def least_spread(measure: str, documents: int) -> float:
 def against_noise(change: np.ndarray, layers: np.ndarray, noise: dict[int, np.ndarray], least: float) -> NoiseFloor:
     """``change[removal]`` at ``layers[removal]`` against ``noise[layer][draw]``.
 
-    By Student's t with the layer's mean: a dozen draws alone give no p below 1/13, too coarse for a correction over all
-    heads. The standard deviation is the layer's own or that of all layers together, whichever is larger; ``least`` is
-    the smallest that counts.
+    By Student's t with the layer's mean: a few draws alone give no small p, and a correction over all heads needs one.
+    A layer's variance is moved towards what the layers have in common (``moderated``); ``least`` is the smallest
+    standard deviation that counts.
     """
     from scipy.special import stdtr, stdtrit
 
-    squares = sum(float(((draws - draws.mean()) ** 2).sum()) for draws in noise.values())
-    freedom = sum(len(draws) - 1 for draws in noise.values())
-    together = np.sqrt(squares / freedom)
-    mean, deviation, df, inside = (np.empty(len(change)) for _ in range(4))
-    for at, layer in enumerate(layers):
-        draws = noise[int(layer)]
-        own = float(draws.std(ddof=1))
-        mean[at], df[at] = draws.mean(), len(draws) - 1 if own > together else freedom
-        deviation[at] = max(own, together, least) * np.sqrt(1 + 1 / len(draws))
-        inside[at] = draws.min() <= change[at] <= draws.max()
-    z = np.divide(change - mean, deviation, out=np.zeros_like(mean), where=deviation > 0)
-    p = np.minimum(1.0, 2 * stdtr(df, -np.abs(z)))
+    known = sorted(noise)
+    counts = np.array([len(noise[layer]) for layer in known])
+    own = np.array([noise[layer].var(ddof=1) for layer in known])
+    found = moderated(np.maximum(own, max(least**2, np.finfo(float).tiny)), counts - 1)
+    spread = np.sqrt(found.variance * (1 + 1 / counts))
+    at = np.searchsorted(known, layers)
+    mean, deviation, df = np.array([noise[layer].mean() for layer in known])[at], spread[at], found.freedom[at]
+    low, high = (np.array([end(noise[layer]) for layer in known])[at] for end in (np.min, np.max))
+    inside = (low <= change) & (change <= high)
+    p = np.minimum(1.0, 2 * stdtr(df, -np.abs(change - mean) / deviation))
     wide = stdtrit(df, 0.975) * deviation
     adjusted = benjamini_hochberg(p)
-    return NoiseFloor(mean, mean - wide, mean + wide, p, adjusted, (adjusted <= LEVEL) & (inside == 0))
+    return NoiseFloor(mean, mean - wide, mean + wide, p, adjusted, (adjusted <= LEVEL) & ~inside)
 
 
 def verdicts(change: Interval, floor: NoiseFloor) -> list[str]:

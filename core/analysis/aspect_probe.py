@@ -1,19 +1,20 @@
 """How well an aspect can be read from one head: a ridge classifier, each document left out once, in closed form.
 
 The documents' values are regressed on a slice's standardised dimensions by models that have not seen the document, and
-it is given the value whose mean is nearest. Leaving one document out needs no second fit: its residual is divided by
-one minus its leverage. So there are no folds to draw, and heads, random slices and the whole are treated alike.
+it is given the value whose mean is nearest. There are no folds to draw (core.analysis.left_out_ridge), and heads,
+random slices and the whole are treated alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
 from core.analysis.bootstrap import Interval, means, shares
+from core.analysis.left_out_ridge import added, residuals, standardised
 from core.analysis.null import SLICINGS, Comparison, comparison, random_orders
 from core.analysis.stage_rows import StageRows
 from core.model.share_space import ShareSpace
@@ -93,28 +94,28 @@ def _probe(
     progress: Callable[[float], None],
     pool: ThreadPoolExecutor,
 ) -> list[Probed]:
-    vectors = standardised(rows.vectors)
+    columns = _turned(standardised(rows.vectors))
 
-    def sliced(order: np.ndarray) -> np.ndarray:
-        return _cut(vectors[:, order] if rows.space is None else standardised(rows.sliced(order)), heads)
+    def sliced(order: np.ndarray) -> Iterable[np.ndarray]:
+        if rows.space is None:
+            return (columns[some] for some in order.reshape(heads, -1))
+        return np.split(_turned(standardised(rows.sliced(order))), heads)
 
     orders = random_orders(rows.width, slicings, seed)
-    tried = [sliced(order) for order in orders[:TRIED]]
-    whole, own = _cut(vectors if rows.space is None else standardised(rows.full), 1), _cut(vectors, heads)
-    of_slices = Fits.of(aspects, tried)
+    whole = columns if rows.space is None else _turned(standardised(rows.full))
+    of_slices = Fits.of(aspects, (each for order in orders[:TRIED] for each in sliced(order)))
     of_whole = Fits.of(aspects, [whole])
-    predicted, purities = (
-        [np.concatenate(pair, axis=1) for pair in zip(*both, strict=True)]
-        for both in (
-            (of_whole.predicted(whole), of_slices.predicted(own)),
-            (purity(whole, aspects), purity(own, aspects)),
-        )
-    )
+    own = np.split(columns, heads)
+    predicted = _side_by_side(of_whole.predicted([whole]), of_slices.predicted(own))
+    purities = _side_by_side(purity([whole], aspects), purity(own, aspects))
     null: list[dict[str, list[np.ndarray]]] = [{measure: [] for measure in MEASURES} for _ in aspects]
 
     def measured(number: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
         slices = sliced(orders[number])
-        return of_slices.predicted(slices), purity(slices, aspects) if number < NEIGHBOUR_SLICINGS else []
+        if number >= NEIGHBOUR_SLICINGS:
+            return of_slices.predicted(slices), []
+        slices = list(slices)
+        return of_slices.predicted(slices), purity(slices, aspects)
 
     for number, (values, nearest) in enumerate(pool.map(measured, range(slicings))):
         for at, codes in enumerate(aspects):
@@ -154,104 +155,71 @@ class Fits:
     """Aspects with the penalty that suits each; those with the same one share a slice's fit."""
 
     targets: tuple[np.ndarray, ...]
-    """Per aspect ``[doc, value]``: 1 for a document's own value, less the mean."""
+    """Per aspect ``[value, doc]``: 1 for a document's own value, less the mean."""
     penalties: tuple[float, ...]
     aspects: tuple[np.ndarray, ...]
     """``[doc]`` each: the codes."""
 
     @classmethod
-    def of(cls, aspects: Sequence[np.ndarray], cuts: Sequence[np.ndarray]) -> Fits:
-        """With the penalties that have the smallest leave-one-out error of ``cuts``, each ``[slice, doc, dim]``."""
-        each = [np.eye(codes.max() + 1, dtype=np.float32)[codes] for codes in aspects]
-        targets = tuple(values - values.mean(axis=0) for values in each)
+    def of(cls, aspects: Sequence[np.ndarray], slices: Iterable[np.ndarray]) -> Fits:
+        """With the penalties that have the smallest leave-one-out error of ``slices``, each ``[dim, doc]``."""
+        each = [np.eye(codes.max() + 1, dtype=np.float32)[:, codes] for codes in aspects]
+        targets = tuple(values - values.mean(axis=1, keepdims=True) for values in each)
+        together = np.concatenate(targets)
         errors = np.zeros((len(PENALTIES), len(targets)))
-        for row, penalty in enumerate(PENALTIES):
-            for cut in cuts:
-                found = _parted(_residuals(cut, np.concatenate(targets, axis=1), penalty), targets)
-                errors[row] += [float((residuals**2).mean()) for residuals in found]
+        for rows in slices:
+            for row, found in enumerate(residuals(rows, [together] * len(PENALTIES), PENALTIES)):
+                errors[row] += [float((part**2).mean()) for part in _parted(found, targets)]
         return cls(targets, tuple(PENALTIES[row] for row in errors.argmin(axis=0)), tuple(aspects))
 
-    def predicted(self, slices: np.ndarray) -> list[np.ndarray]:
-        """Of ``slices[slice, doc, dim]``, per aspect the value of each document, ``[doc, slice]``."""
-        found: dict[int, np.ndarray] = {}
-        for penalty in set(self.penalties):
-            same = [at for at, one in enumerate(self.penalties) if one == penalty]
-            targets = [self.targets[at] for at in same]
-            scores = left_out(slices, np.concatenate(targets, axis=1), penalty)
-            for at, part in zip(same, _parted(scores, targets), strict=True):
-                found[at] = nearest_mean(part, self.aspects[at])
-        return [found[at] for at in range(len(self.targets))]
+    def predicted(self, slices: Iterable[np.ndarray]) -> list[np.ndarray]:
+        """Of ``slices``, each ``[dim, doc]``, per aspect the value of each document, ``[doc, slice]``."""
+        penalties = sorted(set(self.penalties))
+        alike = [[at for at, one in enumerate(self.penalties) if one == penalty] for penalty in penalties]
+        targets = [np.concatenate([self.targets[at] for at in same]) for same in alike]
+        found: list[list[np.ndarray]] = [[] for _ in self.aspects]
+        for rows in slices:
+            for same, own, errors in zip(alike, targets, residuals(rows, targets, penalties), strict=True):
+                parts = _parted(added(errors, own), [self.targets[at] for at in same])
+                for at, scores in zip(same, parts, strict=True):
+                    found[at].append(nearest_mean(scores, self.aspects[at]))
+        return [np.stack(each, axis=1) for each in found]
 
 
 def nearest_mean(scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """From ``scores[slice, doc, value]`` of a regression on ``codes[doc]`` to each document's value, ``[doc, slice]``.
+    """From ``scores[value, doc]`` of a regression on ``codes[doc]`` to each document's value, ``[doc]``.
 
     Over a value's frequency, a prediction is the product with the value's mean in the metric of the ridge; less half of
     what it is at that mean, the largest one belongs to the nearest mean (a regularised linear discriminant). Frequent
     values are not preferred.
     """
     counts = np.bincount(codes)
-    scaled = scores * (len(codes) / counts)
-    docs = np.arange(len(codes))
-    at_means = np.zeros((len(counts), len(scores)))
-    np.add.at(at_means, codes, scaled[:, docs, codes].T)
-    return np.asarray((scaled - 0.5 * (at_means / counts[:, None]).T[:, None, :]).argmax(axis=2).T)
+    scaled = scores * (len(codes) / counts).astype(np.float32)[:, None]
+    at_means = np.bincount(codes, scaled[codes, np.arange(len(codes))]) / counts
+    scaled -= 0.5 * at_means.astype(np.float32)[:, None]
+    return np.asarray(scaled.argmax(axis=0))
 
 
 def _parted(values: np.ndarray, targets: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """``[…, value]`` of aspects side by side, cut into those of each."""
-    return np.split(values, np.cumsum([own.shape[1] for own in targets])[:-1], axis=-1)
+    """``[value, doc]`` of aspects one after another, cut into those of each."""
+    return np.split(values, np.cumsum([len(own) for own in targets])[:-1])
 
 
-def purity(slices: np.ndarray, aspects: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Per aspect the share of nearest documents with the same value: ``[slice, doc, dim]`` to ``[doc, slice]``."""
-    rows = slices[:, :NEIGHBOUR_SAMPLE]
-    lengths = np.linalg.norm(rows, axis=2, keepdims=True)
-    rows = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
-    count = min(NEIGHBOURS, rows.shape[1] - 1)
-    found = [np.empty((rows.shape[1], len(rows)), dtype=np.float32) for _ in aspects]
-    for at, each in enumerate(rows):
-        cosines = each @ each.T
-        np.fill_diagonal(cosines, -np.inf)
-        nearest = np.argpartition(-cosines, count - 1, axis=1)[:, :count]
+def purity(slices: Iterable[np.ndarray], aspects: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Per aspect the share of nearest documents with the same value: of slices ``[dim, doc]``, ``[doc, slice]``."""
+    found: list[list[np.ndarray]] = [[] for _ in aspects]
+    for rows in slices:
+        some = rows[:, :NEIGHBOUR_SAMPLE]
+        lengths = np.linalg.norm(some, axis=0)
+        some = np.divide(some, lengths, out=np.zeros_like(some), where=lengths > 0)
+        count = min(NEIGHBOURS, some.shape[1] - 1)
+        distances = -(some.T @ some)
+        np.fill_diagonal(distances, np.inf)
+        nearest = np.argpartition(distances, count - 1, axis=1)[:, :count]
         for codes, values in zip(aspects, found, strict=True):
-            values[:, at] = (codes[nearest] == codes[: len(nearest), None]).mean(axis=1)
-    return found
-
-
-def left_out(slices: np.ndarray, targets: np.ndarray, penalty: float, groups: np.ndarray | None = None) -> np.ndarray:
-    """What a document's dimensions say by ridge models without it: ``[slice, doc, dim]`` to ``[slice, doc, value]``.
-
-    Both are centred, and the mean is a parameter of the model that is not part of the prediction: a value's frequency
-    says nothing. With ``groups[doc]`` both are centred within each group, whose means are parameters instead.
-    """
-    residuals = _residuals(slices, targets, penalty, groups)
-    return np.asarray(targets / (1 - _of_mean(targets, groups)) + residuals)
-
-
-def _residuals(slices: np.ndarray, targets: np.ndarray, penalty: float, groups: np.ndarray | None = None) -> np.ndarray:
-    """``[slice, doc, value]``: the prediction of the model without the document less the truth, (ŷ − y) / (1 − h)."""
-    count, width = slices.shape[1:]
-    turned = slices.transpose(0, 2, 1)
-    # The smaller of the two products: [dim, dim], or for the full embedding of a large model [doc, doc].
-    product = turned @ slices if width <= count else slices @ turned
-    ridge = product.copy()
-    diagonal = np.arange(product.shape[1])
-    ridge[:, diagonal, diagonal] += penalty * count
-    if width <= count:
-        weighted = slices @ np.linalg.inv(ridge)
-        own, found = np.einsum("sdk,sdk->sd", weighted, slices), weighted @ (turned @ targets)
-    else:
-        hat = product @ np.linalg.inv(ridge)
-        own, found = np.einsum("sdd->sd", hat), hat @ targets
-    leverage = own + _of_mean(targets, groups)[:, 0]
-    return np.asarray((found - targets) / np.maximum(1 - leverage, 1e-6)[:, :, None])
-
-
-def _of_mean(targets: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
-    """``[doc, 1]``: a document's leverage on the mean, or on its group's."""
-    count = np.full(len(targets), len(targets)) if groups is None else np.bincount(groups)[groups]
-    return np.asarray((1 / count).astype(np.float32)[:, None])
+            same = codes[nearest] == codes[: len(nearest), None]
+            values.append(same.mean(axis=1, dtype=np.float32))
+    return [np.stack(each, axis=1) for each in found]
 
 
 def balance(codes: np.ndarray) -> np.ndarray:
@@ -260,13 +228,11 @@ def balance(codes: np.ndarray) -> np.ndarray:
     return np.asarray(1 / (len(counts) * counts[codes]))
 
 
-def standardised(vectors: np.ndarray) -> np.ndarray:
-    """``[doc, dim]`` with mean 0 and variance 1 in every dimension; one that is constant stays 0."""
-    centred = vectors.astype(np.float32) - vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
-    scale = centred.std(axis=0)
-    return np.divide(centred, scale, out=np.zeros_like(centred), where=scale > 1e-6)
+def _turned(vectors: np.ndarray) -> np.ndarray:
+    """``[dim, doc]``: a slice is then some of its rows."""
+    return np.ascontiguousarray(vectors.T)
 
 
-def _cut(vectors: np.ndarray, slices: int) -> np.ndarray:
-    """``[slice, doc, dim]``."""
-    return np.ascontiguousarray(vectors.reshape(len(vectors), slices, -1).transpose(1, 0, 2))
+def _side_by_side(*found: list[np.ndarray]) -> list[np.ndarray]:
+    """Per aspect, ``[doc, slice]`` of all."""
+    return [np.concatenate(each, axis=1) for each in zip(*found, strict=True)]

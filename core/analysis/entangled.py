@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from core.analysis.aspect_probe import left_out, standardised
 from core.analysis.bootstrap import Interval, shares
+from core.analysis.left_out_ridge import left_out, standardised
 from core.analysis.null import random_orders
 from core.analysis.stage_rows import StageRows
 from core.model.share_space import ShareSpace
@@ -64,37 +65,40 @@ def within(
     """
     values = np.eye(codes.max() + 1, dtype=np.float32)[codes]
     targets, stage = _minus_means(values, groups), StageRows(vectors, space)
+    known_before, turned = (values - targets).T, np.ascontiguousarray(targets.T)
     penalty, full_penalty = penalties
 
     def within_groups(rows: np.ndarray) -> np.ndarray:
-        return standardised(_minus_means(standardised(rows), groups))
+        """``[dim, doc]``."""
+        return np.ascontiguousarray(standardised(_minus_means(standardised(rows), groups)).T)
 
-    heads_rows = within_groups(vectors)
-    full = heads_rows if space is None else within_groups(stage.full)
+    columns = within_groups(vectors)
+    full = columns if space is None else within_groups(stage.full)
 
-    def sliced(order: np.ndarray) -> np.ndarray:
-        return heads_rows[:, order] if space is None else within_groups(stage.sliced(order))
+    def sliced(order: np.ndarray) -> Iterable[np.ndarray]:
+        if space is None:
+            return (columns[some] for some in order.reshape(heads, -1))
+        return np.split(within_groups(stage.sliced(order)), heads)
 
-    def hits(rows: np.ndarray, slices: int, penalty: float) -> np.ndarray:
-        cut = np.ascontiguousarray(rows.reshape(len(rows), slices, -1).transpose(1, 0, 2))
-        scores = left_out(cut, targets, penalty, groups) + (values - targets)
-        return np.asarray((scores.argmax(axis=2) == codes).T)
+    def hits(rows: np.ndarray, penalty: float) -> np.ndarray:
+        scores = left_out(rows, turned, penalty, groups) + known_before
+        return np.asarray(scores.argmax(axis=0) == codes)
 
-    found = np.concatenate([hits(full, 1, full_penalty), hits(heads_rows, heads, penalty)], axis=1)
-    found = found.astype(np.float32)
-    null = [hits(sliced(order), heads, penalty).mean(axis=0) for order in random_orders(stage.width, SLICINGS, seed)]
-    most = float(_sums(values, groups).max(axis=1).sum() / len(codes))
-    return WithinFigures(shares(found, seed=seed), most, np.stack(null))
+    own = [hits(full, full_penalty), *(hits(rows, penalty) for rows in np.split(columns, heads))]
+    null = [
+        [hits(rows, penalty).mean() for rows in sliced(order)] for order in random_orders(stage.width, SLICINGS, seed)
+    ]
+    most = float(_sums(values, groups).max(axis=1).sum()) / len(codes)
+    return WithinFigures(shares(np.stack(own, axis=1).astype(np.float32), seed=seed), most, np.array(null))
 
 
 def _minus_means(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """``[doc, …]`` less the mean of each document's group."""
+    """``[doc, dim]`` less the mean of each document's group."""
     centres = _sums(values, groups) / np.maximum(np.bincount(groups), 1)[:, None]
-    return np.asarray((values - centres[groups]).astype(np.float32))
+    return np.asarray(values - centres.astype(np.float32)[groups])
 
 
 def _sums(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """``[group, …]``."""
-    found = np.zeros((groups.max() + 1, values.shape[1]))
-    np.add.at(found, groups, values)
-    return found
+    """``[group, dim]``."""
+    members = np.arange(groups.max() + 1)[:, None] == groups
+    return np.asarray(members.astype(np.float32) @ values)

@@ -165,6 +165,12 @@ def test_key_value_groups_are_removed_too_and_random_removals_have_the_sizes_of_
     assert len({one.heads for one in found if one.draw and one.kind == "head"}) == 4
 
 
+def test_deep_models_have_fewer_random_removals_per_layer_by_default(tmp_path: Path) -> None:
+    asked = AblateConfig(tmp_path, "r")
+    assert [asked.draws(layers) for layers in (1, 6, 12, 30, 80)] == [12, 12, 9, 4, 4]
+    assert replace(asked, random=5).draws(30) == 5
+
+
 def test_the_command_and_what_it_refuses(made: AblateConfig, command: Callable[..., Any]) -> None:
     given = ("ablate", "tiny", "--cache", made.cache)
     asked = (*given, "--model", made.model.model, "--layers", 2, "--random", 3, "--topics", "labels", "--documents", 20)

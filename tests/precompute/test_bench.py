@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,8 +14,9 @@ import pytest
 
 from core.errors import Mistake
 from core.model.embedder import EmbedderConfig
-from core.retrieval.beir import read_beir
+from core.retrieval.beir import BeirTask, read_beir
 from core.retrieval.small_rivals import Contender, bench_rows, ndcg_of, smaller
+from precompute.mteb_tasks import tasks_named
 from precompute.steps.embed.step import EmbedConfig
 from precompute.steps.embed.step import run as embed
 
@@ -106,5 +109,66 @@ def test_the_command_compares_the_pruned_model_with_its_rivals(
     text = command(*asked)
     assert "task: nDCG@10" in text.out
     assert "128 bytes" in text.out
-    refused = command(*asked[:-4], "--tasks", "NanoBEIR")
-    assert (refused.status, "tasks by name are not supported" in refused.err) == (2, True)
+    refused = command(*asked[:-4], "--tasks", tmp_path / "nowhere")
+    assert (refused.status, "There is no folder" in refused.err) == (2, True)
+
+
+class OneTask:
+    """A task as mteb 2 has it, of three documents and three queries, one of them without an answer."""
+
+    def __init__(self, kind: str = "Retrieval", error: Exception | None = None) -> None:
+        self.metadata = SimpleNamespace(name="NanoThree", type=kind)
+        self._error = error
+
+    def load_data(self) -> None:
+        if self._error is not None:
+            raise self._error
+        split = {
+            "corpus": [
+                {"id": "a", "title": "Tides", "text": "rise."},
+                {"id": "b", "text": "Bread."},
+                {"id": "c", "text": ""},
+            ],
+            "queries": [{"id": "x", "text": "loaf"}, {"id": "y", "text": "sea"}, {"id": "z", "text": "moon"}],
+            "relevant_docs": {"x": {"b": 1, "a": 0}, "y": {"a": 2, "gone": 1}, "z": {"c": 0}},
+        }
+        self.dataset = {"default": {"train": split}}
+
+    def convert_v1_dataset_format_to_v2(self, num_proc: int | None) -> None:
+        pass
+
+
+def named(monkeypatch: pytest.MonkeyPatch, task: OneTask) -> None:
+    def get(known: dict[str, Any]) -> Callable[[str], Any]:
+        return lambda name: known[name]
+
+    benchmarks = {"NanoBEIR": SimpleNamespace(tasks=[task, task])}
+    module = SimpleNamespace(get_task=get({"NanoThree": task}), get_benchmark=get(benchmarks))
+    monkeypatch.setitem(sys.modules, "mteb", module)
+
+
+def test_a_task_or_a_benchmark_by_name_comes_from_mteb(monkeypatch: pytest.MonkeyPatch) -> None:
+    named(monkeypatch, OneTask())
+    (task,) = tasks_named("NanoThree")
+    assert task == BeirTask("NanoThree", ("Tides rise.", "Bread.", ""), ("loaf", "sea"), ((1,), (0,)))
+    assert [one.name for one in tasks_named("NanoBEIR")] == ["NanoThree"] * 2
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "sentence"),
+    [
+        (None, "NanoThree", "tasks by name need the package mteb. Install it with"),
+        (OneTask(), "Nothing", "'Nothing' is neither a folder nor a task or benchmark of mteb"),
+        (OneTask("STS"), "NanoThree", "'NanoThree' is not a retrieval task"),
+        (OneTask(error=ConnectionError("no hub")), "NanoThree", "could not be loaded: no hub. Check the network"),
+    ],
+)
+def test_what_mteb_does_not_have_is_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, task: OneTask | None, name: str, sentence: str
+) -> None:
+    if task is None:
+        monkeypatch.setitem(sys.modules, "mteb", None)
+    else:
+        named(monkeypatch, task)
+    with pytest.raises(Mistake, match=sentence):
+        tasks_named(name)

@@ -18,7 +18,7 @@ from precompute.options import (
     given,
     topic_model,
 )
-from precompute.steps.ablate.config import DOCUMENTS, HOW, RANDOM, AblateConfig
+from precompute.steps.ablate.config import DOCUMENTS, FEWEST_RANDOM, FREEDOM, HOW, MOST_RANDOM, AblateConfig
 from precompute.steps.ablate.step import run
 
 
@@ -46,9 +46,9 @@ def _own_options(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--random",
         type=int,
-        default=RANDOM,
         metavar="N",
-        help=f"random removals per layer, of the same size as heads: the noise floor (default: {RANDOM})",
+        help=f"random removals per layer, of the same size as heads: the noise floor (default: {MOST_RANDOM}; fewer, "
+        f"but at least {FEWEST_RANDOM}, if more than {FREEDOM // (MOST_RANDOM - 1)} layers are swept)",
     )
     group.add_argument(
         "--prune",

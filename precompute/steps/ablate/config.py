@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
 
 from core.analysis.ablation_effects import LEAST_RANDOM
@@ -15,9 +16,12 @@ from core.runs.vocabulary import MOST_DRAWS
 from precompute.job.fingerprint import fingerprint
 from precompute.job.topic_vectors import TopicModel
 
-ALGORITHM = 1
+ALGORITHM = 2
 """Raised whenever the same inputs give other figures."""
-DOCUMENTS, RANDOM = 300, 12
+DOCUMENTS = 300
+MOST_RANDOM, FEWEST_RANDOM, FREEDOM = 12, 4, 90
+"""Random removals per layer by default: at most and at least so many, and enough for so many degrees of freedom in all
+layers together. Their variances are pooled in part, so that deep models need fewer per layer."""
 HOW = {"zero": "by zeros", "mean": "by their mean output over the sample"}
 """What replaces a head's output."""
 _LEAST_TOKENS = 8
@@ -34,8 +38,8 @@ class AblateConfig:
     """None: those that ``retrieve`` stored."""
     layers: tuple[int, ...] = ()
     """From 1; all if empty."""
-    random: int = RANDOM
-    """Random removals per layer, and as many of the size of a key/value group."""
+    random: int | None = None
+    """Random removals per layer, and as many of the size of a key/value group; None: ``draws`` says."""
     prune: int = 0
     """Heads that are switched off one after another, at most; 0: the step does not prune."""
     tokens: int | None = None
@@ -51,9 +55,9 @@ class AblateConfig:
             raise Mistake(f"--documents {self.documents} is too few to measure anything: give at least {LEAST_DOCS}.")
         if self.how not in HOW:
             raise Mistake(f"--how {self.how} is unknown. Choose one of {listed(HOW)}.")
-        if self.random < LEAST_RANDOM:
+        if self.random is not None and self.random < LEAST_RANDOM:
             raise Mistake(f"--random {self.random} is too few for a noise floor: give at least {LEAST_RANDOM}.")
-        if self.random > MOST_DRAWS:
+        if self.random is not None and self.random > MOST_DRAWS:
             raise Mistake(f"--random {self.random} is too many: give at most {MOST_DRAWS:,}.")
         if self.prune < 0:
             raise Mistake(f"--prune {self.prune} is not a number of heads. Give 1 or more.")
@@ -61,6 +65,12 @@ class AblateConfig:
             raise Mistake("--prune switches heads off by zeros. Leave out --how mean.")
         if self.tokens is not None and self.tokens < _LEAST_TOKENS:
             raise Mistake(f"--tokens {self.tokens} is too few. Give {_LEAST_TOKENS} or more.")
+
+    def draws(self, layers: int) -> int:
+        """Random removals per layer where so many layers are swept."""
+        if self.random is not None:
+            return self.random
+        return min(MOST_RANDOM, max(FEWEST_RANDOM, 1 + ceil(FREEDOM / layers)))
 
     def options(self, source: str | None) -> dict[str, object]:
         """What was asked for and whose labels there were, without the defaults; of a file of queries only its name."""

@@ -74,7 +74,7 @@ def _sweep(
     source: str | None,
 ) -> StepResult:
     step.meter.at(0, "loading the model")
-    ablation, sample = _Ablation(step, config, asked), asked.sample
+    ablation, sample = _Ablation(step, config, asked, layers), asked.sample
     step.begin(config.options(source))
     # What comes after the head is computed for every removal, what comes before it once.
     depth = step.manifest.shape.layers
@@ -121,8 +121,9 @@ class _Asked:
 class _Ablation:
     """The sample, ready to be swept; the model and the plain embeddings once a layer asks for them."""
 
-    def __init__(self, step: StepRun, config: AblateConfig, given: _Asked) -> None:
+    def __init__(self, step: StepRun, config: AblateConfig, given: _Asked, layers: Sequence[int]) -> None:
         self._step, self._config, self._sample, self._shares = step, config, given.sample, given.shares
+        self._draws = config.draws(len(layers))
         sample = given.sample
         place = {int(doc): at for at, doc in enumerate(sample.docs)}
         asked = [(one.text, tuple(place[doc] for doc in one.relevant if doc in place)) for one in given.queries]
@@ -140,7 +141,7 @@ class _Ablation:
         self._texts = SweptTexts([*self._docs, *topics], [text for text, _ in asked])
 
     def removals(self, layer: int) -> list[Removal]:
-        return removals(layer, self._step.manifest.shape, self._config.random, self._config.seed)
+        return removals(layer, self._step.manifest.shape, self._draws, self._config.seed)
 
     def measure(self, layer: int, on_done: Callable[[float], None]) -> dict[str, Rows]:
         """The rows of one layer (from 1)."""

@@ -94,7 +94,7 @@ def _stage(run: Run, stage: int, sample: AspectSample, seed: int, on_progress: O
         probed |= dict(zip(group, found, strict=True))
     on_progress(0.9, "one aspect within another")
     rows = StageRows(vectors, space)
-    return aspect_tables(stage, sample, [probed[at] for at in range(len(sample.aspects))], rows, heads, seed)
+    return aspect_tables(stage, sample, [probed[at] for at in range(len(sample.aspects))], rows, heads, seed, cores())
 
 
 def _vectors(run: Run, stage: int, docs: np.ndarray) -> np.ndarray:

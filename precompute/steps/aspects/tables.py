@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
 
 import numpy as np
 
 from core.analysis.aspect_probe import ACCURACY, LEAST_PER_VALUE, MEASURES, Probed
-from core.analysis.entangled import cramers_v, within
+from core.analysis.entangled import WithinFigures, cramers_v, within
 from core.analysis.stage_rows import StageRows
 from core.runs.schema import ANALYSIS
 from precompute.job.step import Rows, add
@@ -22,7 +22,13 @@ MOST_WITHIN = 6
 
 
 def aspect_tables(
-    stage: int, sample: AspectSample, probed: Sequence[Probed], of_stage: StageRows, heads: int, seed: int
+    stage: int,
+    sample: AspectSample,
+    probed: Sequence[Probed],
+    of_stage: StageRows,
+    heads: int,
+    seed: int,
+    threads: int = 1,
 ) -> dict[str, Rows]:
     """All rows of a stage; ``of_stage`` are those of the sample."""
     tables: dict[str, Rows] = {}
@@ -33,7 +39,7 @@ def aspect_tables(
         rows = tables.setdefault("aspect_documents", {})
         for row, code, predicted in zip(each.rows.tolist(), found.codes.tolist(), found.predicted, strict=True):
             add(rows, **place, doc=sample.docs[row], code=each.values[code], predicted=each.values[predicted])
-    _add_pairs(tables, stage, sample, probed, of_stage, heads, seed)
+    _add_pairs(tables, stage, sample, probed, of_stage, heads, seed, threads)
     return tables
 
 
@@ -89,6 +95,7 @@ def _add_pairs(
     of_stage: StageRows,
     heads: int,
     seed: int,
+    threads: int,
 ) -> None:
     """How much aspects go together, and those that do most within each other; the topic before others that tie."""
     tables.setdefault("aspect_pairs", {})
@@ -112,40 +119,30 @@ def _add_pairs(
             correlation=together,
         )
         pairs.append((-association, min(one, other), one, other, rows, codes, groups))
+    wanted = []
     for *_, one, other, rows, codes, groups in sorted(pairs, key=lambda pair: pair[:4])[:MOST_WITHIN]:
         enough = np.bincount(groups)[groups] >= LEAST_PER_VALUE
-        if not enough.any():
-            continue
-        own = of_stage.vectors[rows[enough]]
-        known = KnownOfBoth(StageRows(own, of_stage.space), codes[enough], groups[enough])
-        place: dict[str, object] = {
-            "stage": stage,
-            "aspect": sample.aspects[one].aspect.name,
-            "other": sample.aspects[other].aspect.name,
-        }
-        _add_within(tables, place, known, heads, probed[one].penalties, seed)
+        if enough.any():
+            wanted.append((one, other, rows[enough], *(_without_gaps(each[enough]) for each in (codes, groups))))
+
+    def measured(each: tuple[int, int, np.ndarray, np.ndarray, np.ndarray]) -> WithinFigures:
+        one, _, rows, codes, groups = each
+        return within(of_stage.vectors[rows], codes, groups, heads, probed[one].penalties, seed, of_stage.space)
+
+    from threadpoolctl import threadpool_limits  # comes with scikit-learn
+
+    with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
+        for (one, other, rows, *_), found in zip(wanted, pool.map(measured, wanted), strict=True):
+            names = {"aspect": sample.aspects[one].aspect.name, "other": sample.aspects[other].aspect.name}
+            _add_within(tables, {"stage": stage, **names}, found, len(rows))
 
 
-@dataclass(frozen=True)
-class KnownOfBoth:
-    """Documents that two aspects are known of: their rows, ``codes[doc]`` and ``groups[doc]``."""
-
-    rows: StageRows
-    codes: np.ndarray
-    groups: np.ndarray
+def _without_gaps(codes: np.ndarray) -> np.ndarray:
+    return np.unique(codes, return_inverse=True)[1]
 
 
-def _add_within(
-    tables: dict[str, Rows],
-    place: dict[str, object],
-    known: KnownOfBoth,
-    heads: int,
-    penalties: tuple[float, float],
-    seed: int,
-) -> None:
-    codes, groups = (np.unique(each, return_inverse=True)[1] for each in (known.codes, known.groups))
-    found = within(known.rows.vectors, codes, groups, heads, penalties, seed, known.rows.space)
-    for head in range(1 + heads):
+def _add_within(tables: dict[str, Rows], place: dict[str, object], found: WithinFigures, documents: int) -> None:
+    for head in range(len(found.accuracy.value)):
         add(
             tables.setdefault("aspect_within", {}),
             **place,
@@ -157,5 +154,5 @@ def _add_within(
             slices=found.slices.mean(),
             slices_low=np.percentile(found.slices, 2.5),
             slices_high=np.percentile(found.slices, 97.5),
-            documents=len(codes),
+            documents=documents,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, special, stats
 
 from core.analysis import ablation_effects
 from core.analysis.ablation_effects import (
@@ -28,6 +28,7 @@ from core.analysis.ablation_effects import (
 )
 from core.analysis.ablation_pruning import ORDERS
 from core.analysis.bootstrap import Interval
+from core.analysis.moderated_variance import moderated
 from core.retrieval.metrics import METRICS, Relevance, measured
 from core.runs import vocabulary
 
@@ -120,15 +121,28 @@ def test_a_change_is_paired_by_document_and_leaves_out_those_without_a_figure() 
 
 
 def test_p_is_that_of_student_s_t_with_one_more_draw() -> None:
-    draws = {1: np.array([-0.01, 0.0, 0.01, 0.02]), 2: np.array([0.1, 0.2, 0.3])}
+    """Two layers with the same variance, 0.0001: it is both layers', with the degrees of freedom of both."""
+    draws = {1: np.array([-0.01, 0.0, 0.01]), 2: np.array([0.19, 0.2, 0.21])}
     found = against_noise(np.array([-0.2, 0.2]), np.array([1, 2]), draws, 0.0)
-    together = np.sqrt((3 * draws[1].var(ddof=1) + 2 * draws[2].var(ddof=1)) / 5)
-    assert draws[1].std(ddof=1) < together < draws[2].std(ddof=1)
-    z = (-0.2 - draws[1].mean()) / (together * np.sqrt(1 + 1 / 4))
-    assert found.p[0] == pytest.approx(2 * stats.t.cdf(z, 5))
+    assert found.p[0] == pytest.approx(2 * stats.t.cdf(-0.2 / (0.01 * np.sqrt(1 + 1 / 3)), 4))
     assert found.p[1] == pytest.approx(1)
-    assert found.high[1] - 0.2 == pytest.approx(stats.t.ppf(0.975, 2) * 0.1 * np.sqrt(4 / 3))
+    assert found.high[1] - 0.2 == pytest.approx(stats.t.ppf(0.975, 4) * 0.01 * np.sqrt(4 / 3))
     assert found.adjusted[0] == pytest.approx(2 * found.p[0])
+    assert found.beyond.tolist() == [True, False]
+
+
+def test_variances_that_differ_beyond_chance_are_moved_part_of_the_way() -> None:
+    """Smyth's estimates; the prior's degrees of freedom solve trigamma(d / 2) = variance of the logarithms − 1."""
+    own, freedom = np.array([1.0, 10.0, 1000.0]), np.full(3, 2)
+    # With two degrees of freedom: digamma(1) = −γ, trigamma(1) = π² / 6.
+    logs = np.log(own) + np.euler_gamma
+    extra = logs.var(ddof=1) - np.pi**2 / 6
+    prior = 2 * optimize.brentq(lambda half: special.polygamma(1, half) - extra, 1e-3, 1e3)
+    common = np.exp(logs.mean() + special.digamma(prior / 2)) / (prior / 2)
+    found = moderated(own, freedom)
+    assert found.variance == pytest.approx((prior * common + 2 * own) / (prior + 2))
+    assert found.freedom == pytest.approx([prior + 2] * 3)
+    assert own[0] < found.variance[0] < found.variance[2] < own[2]
 
 
 def test_draws_that_change_nothing_have_a_spread_of_one_document() -> None:

@@ -12,12 +12,11 @@ from core.analysis.aspect_probe import (
     NEAREST,
     Fits,
     balance,
-    left_out,
     probe_aspects,
     purity,
-    standardised,
 )
 from core.analysis.entangled import cramers_v, within
+from core.analysis.left_out_ridge import left_out, standardised
 from core.analysis.near_duplicates import first_of_each
 from core.analysis.null import ABOVE
 from core.runs.vocabulary import ASPECT_MEASURES
@@ -45,7 +44,7 @@ def test_leaving_out_in_closed_form_is_what_refitting_without_the_document_says(
     rows = standardised(chance.normal(size=(12, width)))
     values = np.eye(3)[np.arange(12) % 3]
     penalty = 0.5
-    found = left_out(rows[None], (values - values.mean(axis=0)).astype(np.float32), penalty)[0]
+    found = left_out(rows.T, (values - values.mean(axis=0)).astype(np.float32).T, penalty).T
     for doc in range(12):
         rest = np.delete(np.arange(12), doc)
         # Least squares with an intercept that is not penalised: one more column of ones, with a penalty of 0.
@@ -93,8 +92,8 @@ def test_the_nearest_mean_is_taken_however_rare_its_value_is() -> None:
     """One dimension, 90 documents at 0 and 10 at 1: the border is in the middle."""
     codes = np.repeat([0, 1], [90, 10])
     place = codes + np.tile([-0.3, 0.3], 50)
-    rows = standardised(place[:, None])[None]
-    (found,) = Fits.of([codes], [rows]).predicted(rows)
+    rows = [standardised(place[:, None]).T]
+    (found,) = Fits.of([codes], rows).predicted(rows)
     assert (found[:, 0] == codes).all()
 
 
@@ -106,17 +105,17 @@ def test_balanced_accuracy_counts_every_value_alike() -> None:
 
 def test_purity_is_the_share_of_nearest_documents_with_the_same_value() -> None:
     # Two directions, six documents each: the ten nearest are the five of the same direction and five others.
-    rows = np.repeat(np.eye(2, dtype=np.float32), 6, axis=0)[None]
+    rows = np.repeat(np.eye(2, dtype=np.float32), 6, axis=1)
     codes = np.repeat([0, 1], 6)
-    (found,) = purity(rows, [codes])
+    (found,) = purity([rows], [codes])
     np.testing.assert_allclose(found[:, 0], 0.5)
 
 
 def test_the_penalty_grows_where_there_is_only_noise() -> None:
     chance = np.random.default_rng(0)
     codes = np.arange(60) % 2
-    noise = standardised(chance.normal(size=(60, 8)))[None]
-    signal = standardised(chance.normal(size=(60, 8)) * 0.1 + np.eye(8)[codes])[None]
+    noise = standardised(chance.normal(size=(60, 8))).T
+    signal = standardised(chance.normal(size=(60, 8)) * 0.1 + np.eye(8)[codes]).T
     assert Fits.of([codes], [noise]).penalties[0] > Fits.of([codes], [signal]).penalties[0]
 
 
