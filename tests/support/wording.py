@@ -1,6 +1,6 @@
 """Every sentence a person may see, as a list to read: ``python -m tests.support.wording [folder or file ...]``.
 
-From Python: text in calls, returns, assignments and tables, f-strings with their placeholders as ``{…}``; docstrings, log
+From Python: text in calls, returns, assignments and tables, f-strings with placeholders as ``{…}``; docstrings, log
 keys, patterns, styles and identifiers are left out. From our JavaScript: string and template literals. A list like this
 is never exact: it is for reading, so that one phrase can be compared with the other five that say the same.
 """
