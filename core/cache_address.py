@@ -48,16 +48,16 @@ def parse(text: str) -> Address | Path:
     scheme = found.scheme.lower()
     if scheme not in (*SCHEMES, "file"):
         raise Mistake(
-            f"A cache cannot lie at '{scheme[:20]}://'. Give a folder, or an address that begins with s3://, gs:// "
+            f"A cache cannot be at '{scheme[:20]}://'. Give a folder, or an address that begins with s3://, gs:// "
             "or file://."
         )
     if "@" in found.netloc or found.query or found.fragment:
         raise Mistake(
-            f"The address of the cache has more in it than a bucket and a prefix ('@', '?' or '#'). {_FROM_ENVIRONMENT}"
+            f"The address of the cache contains more than a bucket and a prefix ('@', '?' or '#'). {_FROM_ENVIRONMENT}"
         )
     if scheme == "file":
         if found.netloc not in ("", "localhost") or not found.path.startswith("/"):
-            raise Mistake("The address of the cache names no folder of this machine. Write file:///folder/cache.")
+            raise Mistake("The address of the cache is not a folder on this machine. Write file:///folder/cache.")
         return Path(unquote(found.path))
     names = [name for name in found.path.split("/") if name]
     if not _BUCKET.fullmatch(found.netloc) or any(name in (".", "..") or not name.isprintable() for name in names):

@@ -81,7 +81,7 @@ def main(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except KeyboardInterrupt as stop:
-        remedy = str(stop) or "Start the same command again to go on where it was."
+        remedy = str(stop) or "Start the same command again to continue where it stopped."
         print(f"\nheadscope: stopped. {printable(remedy)}", file=sys.stderr)
         return FAILED
 
@@ -157,7 +157,7 @@ def _all_options(command: argparse.ArgumentParser) -> None:
         choices=requested,
         default=[],
         metavar="STEP",
-        help=f"run also what takes long, with its defaults: {listed(requested)}",
+        help=f"also run the slow steps, with their defaults: {listed(requested)}",
     )
     for name in (*requested, *_in_all("last")):
         STEP_COMMANDS[name].options(command)

@@ -99,7 +99,7 @@ def as_text(config: ExplainConfig) -> str:
         lines += textwrap.wrap(against_random(found, baseline), _WIDTH)
     else:
         brings = command("layers", run.name)
-        lines += textwrap.wrap(f"What random pairs of documents have is not measured yet: run '{brings}'.", _WIDTH)
+        lines += textwrap.wrap(f"The baseline of random pairs is not measured yet: run '{brings}'.", _WIDTH)
     lines += ["", *_table(found, baseline), "", *textwrap.wrap(_notes(model, found, config), _WIDTH)]
     return "\n".join(lines)
 

@@ -38,7 +38,7 @@ MARKS = {
     "ray": {"cluster"},
     "slow": {
         "start_job", "serve", "served", "s3_server", "hub",
-        "demo_cache", "analysed_cache", "retrieved_cache", "hostile_cache",
+        "demo_cache", "analysed_cache", "retrieved_cache", "hostile_cache", "pictures_cache",
     },
 }  # fmt: skip
 """Fixtures that mark every test that uses them, itself or by another one."""

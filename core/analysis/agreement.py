@@ -133,7 +133,7 @@ class Compared:
             return f"{self.first} and {self.second} have labelled no document in common."
         one_topic = " and ".join(self.constant)
         kappa = (
-            f"Cohen's kappa says nothing, as {one_topic} gave all of them one topic"
+            f"Cohen's kappa is undefined, because {one_topic} gave all of them one topic"
             if one_topic
             else f"Cohen's kappa {found.kappa:.2f} ({found.low:.2f}–{found.high:.2f})"
         )

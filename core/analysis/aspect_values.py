@@ -46,11 +46,12 @@ def _read(path: Path) -> dict[str, str]:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except FileNotFoundError as error:
         raise Mistake(
-            f"There is no list of values '{path}'. Give one of {listed(value_lists())}, or a file with a value a line."
+            f"There is no list of values '{path}'. Give one of {listed(value_lists())}, or a file with one value per "
+            "line."
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise Mistake(
-            f"The list of values '{path}' cannot be read as text. Give a file with a value a line."
+            f"The list of values '{path}' cannot be read as text. Give a file with one value per line."
         ) from error
     found: dict[str, str] = {}
     for line in lines:
@@ -58,5 +59,5 @@ def _read(path: Path) -> dict[str, str]:
         if value.strip():
             found.setdefault(value.strip(), definition.strip())
     if not 2 <= len(found) <= MOST:
-        raise Mistake(f"The list of values '{path}' has {len(found)} of them. Give 2 to {MOST}, one a line.")
+        raise Mistake(f"The list of values '{path}' has {len(found)} of them. Give 2 to {MOST}, one per line.")
     return found

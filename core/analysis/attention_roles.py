@@ -41,14 +41,14 @@ class Meeting:
     def sentence(self) -> str:
         """The answer, with its counts."""
         if not self.selective:
-            return f"None of the {self.others} heads is selective at this stage, so that there is nothing to compare."
+            return f"None of the {self.others} heads is selective at this stage, so there is nothing to compare."
         said = (
             f"Of {_heads(self.selective, 'selective ')} {self.selective_broad} attend"
             f"{'s' if self.selective_broad == 1 else ''} broadly"
         )
         if not self.others:
             return f"{said}; there are no others to compare with."
-        clear = "" if self.p < 0.05 else ", which may well be chance"
+        clear = "" if self.p < 0.05 else ", which may be chance"
         return (
             f"{said}, of the {_heads(self.others, 'other ')} {self.others_broad} (Fisher's exact test: "
             f"p = {self.p:.2f}{clear}). Their mean entropy is {self.selective_entropy:.2f}, the others' "
@@ -87,7 +87,7 @@ class Association:
 
     @property
     def sentence(self) -> str:
-        says = "Types and roles go together" if self.p < 0.05 else "That types and roles go together is not shown"
+        says = "Types and roles are related" if self.p < 0.05 else "Types and roles are not shown to be related"
         return (
             f"{says}: over {_heads(self.heads, '')} they share {self.bits:.2f} bits, with roles shuffled within each "
             f"layer {self.shuffled:.2f} (permutation p = {self.p:.3f})."

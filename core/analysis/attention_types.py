@@ -98,7 +98,7 @@ RULES: dict[str, Rule[AttentionEvidence]] = {
     ),
     "sink": Rule(
         "It rests on the first token in these texts, whatever that is: at least half of its attention (its interval "
-        "above 40 %). What it does in other texts, this does not say.",
+        "above 40 %). This does not say what it does in other texts.",
         lambda e: e.surely("first", 0.5, 0.4),
         lambda e: (
             _share("first", "rests on the first token in these texts")(e)
@@ -134,7 +134,7 @@ RULES: dict[str, Rule[AttentionEvidence]] = {
         ),
     ),
     "broad": Rule(
-        "It looks at many tokens alike: entropy at least 0.8 of what is possible (its interval above 0.75).",
+        "It spreads evenly over many tokens: entropy at least 0.8 of what is possible (its interval above 0.75).",
         lambda e: e.surely("entropy", 0.8, 0.75),
         lambda e: f"entropy {e('entropy'):.2f} ({e('entropy_low'):.2f} to {e('entropy_high'):.2f}) of what is possible",
     ),

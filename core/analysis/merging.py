@@ -47,7 +47,7 @@ def suggest_merges(similarity: np.ndarray, threshold: float | None = None, group
 
     count = len(similarity)
     if threshold is not None and not -1 <= threshold <= 1:
-        raise Mistake(f"A threshold of {threshold:g} is no cosine. Give one between -1 and 1.")
+        raise Mistake(f"A threshold of {threshold:g} is not a cosine. Give one between -1 and 1.")
     if count < 2:
         return Merges(np.zeros(count, dtype=np.int64), float("nan") if threshold is None else threshold)
     distance = np.clip(1 - (similarity + similarity.T) / 2, 0, 2)

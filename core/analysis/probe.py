@@ -68,7 +68,7 @@ def can_probe(docs: int, heads: int) -> bool:
 def choose_samples(docs: int, heads: int, most: int = SAMPLES, seed: int = 0) -> Samples:
     """Up to ``most`` pairs, the same number of documents for each head."""
     if not can_probe(docs, heads):
-        raise Mistake(f"The probe needs at least {LEAST_DOCS} documents and 2 heads, and here are {docs} and {heads}.")
+        raise Mistake(f"The probe needs at least {LEAST_DOCS} documents and 2 heads; this run has {docs} and {heads}.")
     if most < LEAST_DOCS * heads:
         raise Mistake(f"--probe-samples {most} is too few: give at least {LEAST_DOCS * heads}.")
     each = min(docs, most // heads)
@@ -141,7 +141,7 @@ def predict_heads(train: np.ndarray, heads: np.ndarray, test: np.ndarray, count:
             model = LogisticRegression(max_iter=MOST_ITERATIONS).fit(scaler.transform(train.astype(np.float64)), heads)
         except ConvergenceWarning as warning:
             raise Mistake(
-                f"The probe has not converged after {MOST_ITERATIONS:,} iterations, so that its accuracy would be no "
-                "figure. Try another number with --probe-samples."
+                f"The probe has not converged after {MOST_ITERATIONS:,} iterations, so its accuracy is not valid. Try "
+                "another number with --probe-samples."
             ) from warning
     return np.asarray(model.predict(scaler.transform(test.astype(np.float64))), dtype=np.int64)

@@ -61,6 +61,6 @@ def refuse_not_finite(rows: np.ndarray, heads: int, stage: int, first: int, reme
     if bad.any():
         doc, head = np.argwhere(bad)[0]
         raise Mistake(
-            f"Head {head + 1} of document {first + doc} has a number that is not finite at stage {stage}, so that "
-            f"nothing can be computed. Rebuild the vectors with '{remedy}'."
+            f"Head {head + 1} of document {first + doc} has a number that is not finite at stage {stage}, so nothing "
+            f"can be computed. Rebuild the vectors with '{remedy}'."
         )

@@ -44,7 +44,7 @@ def choose_topics(asked: str, labels: Iterable[str | None]) -> tuple[str, ...]:
     """The topics that documents are compared with.
 
     ``asked`` is 'auto' (the study's 25 if no label is beyond them, else the labels), 'labels', a name of TOPIC_LISTS,
-    or a file with a topic a line. Labels come most frequent first.
+    or a file with one topic per line. Labels come most frequent first.
     """
     counts = Counter(label for label in labels if label is not None)
     if asked == AUTO:
@@ -57,20 +57,20 @@ def choose_topics(asked: str, labels: Iterable[str | None]) -> tuple[str, ...]:
         topics: Sequence[str] = sorted(counts, key=lambda topic: (-counts[topic], topic))
         if not topics:
             raise Mistake(
-                "No document of this run has a topic, so that its labels give no list of topics. "
-                "Leave --topics out, or give a file with a topic a line."
+                "No document of this run has a topic, so its labels give no list of topics. "
+                "Leave --topics out, or give a file with one topic per line."
             )
         if len(topics) < 2:
             raise Mistake(
-                f"All labels of this run are '{topics[0]}', and one topic compares with nothing. "
-                "Give 'merged', or a file with at least two topics, one a line."
+                f"All labels of this run are '{topics[0]}', and one topic leaves nothing to compare. "
+                "Give 'merged', or a file with at least two topics, one per line."
             )
     else:
         topics = _read(Path(asked))
     if len(topics) > MOST:
         raise Mistake(
-            f"There are {len(topics):,} different topics, and at most {MOST} can be compared. Give a file with a topic "
-            "a line with --topics, or 'merged' for the study's 25."
+            f"There are {len(topics):,} different topics, and at most {MOST} can be compared. Give a file with one "
+            "topic per line with --topics, or 'merged' for the study's 25."
         )
     return tuple(topics)
 
@@ -81,13 +81,13 @@ def _read(path: Path) -> list[str]:
         lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
     except FileNotFoundError as error:
         raise Mistake(
-            f"There is no list of topics '{path}'. Give one of {known}, or a file with a topic a line."
+            f"There is no list of topics '{path}'. Give one of {known}, or a file with one topic per line."
         ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise Mistake(
-            f"The list of topics '{path}' cannot be read as text. Give a file with a topic a line."
+            f"The list of topics '{path}' cannot be read as text. Give a file with one topic per line."
         ) from error
     topics = list(dict.fromkeys(line for line in lines if line))
     if len(topics) < 2:
-        raise Mistake(f"The list of topics '{path}' has {len(topics)} of them. Give at least two, one a line.")
+        raise Mistake(f"The list of topics '{path}' has {len(topics)} of them. Give at least two, one per line.")
     return topics

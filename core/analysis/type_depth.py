@@ -41,7 +41,7 @@ class TypeDepth:
         if not clear:
             return f"{means} No trend over depth is shown {figures}."
         if self.correlation < 0:
-            return f"{means} The other way round than in textbooks {figures}."
+            return f"{means} The opposite of the textbook order {figures}."
         if values == sorted(values) and len(values) == len(_NAMES):
             return f"{means} In the textbook's order {figures}."
         return f"{means} Later layers have the more abstract heads, but the three do not follow in order {figures}."

@@ -54,7 +54,7 @@ def check_perplexity(asked: float | None, points: int) -> float:
     """``asked``, or without it 30, or what ``points`` allow if they are few; too large a one is refused."""
     most = (points - 1) / 3
     if most < 1:
-        raise Mistake(f"A map needs at least 4 points, and here are {points}. Embed more documents.")
+        raise Mistake(f"A map needs at least 4 points; this run has {points}. Embed more documents.")
     if asked is None:
         return min(MapConfig.perplexity, float(most))
     if not 1 <= asked <= most:

@@ -47,7 +47,7 @@ def read_attention(extractor: HeadExtractor, ids: Sequence[int], layers: Sequenc
         model(input_ids=row, **extractor.arguments(torch.ones_like(row)))
     if len(found) < len(layers):
         raise Mistake(
-            f"Models of type '{model.config.model_type}' do not say where their heads look. "
+            f"Models of type '{model.config.model_type}' do not report their attention. "
             "Choose another model to see attention."
         )
 

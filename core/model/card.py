@@ -64,8 +64,8 @@ def _pooling(config: dict[str, Any]) -> str:
         mode = mode[0]
     if not isinstance(mode, str):
         raise Mistake(
-            f"This model joins several poolings ({listed(mode)}), which has no single vector a head. "
-            f"Choose one of {listed(POOLINGS)} with --pooling."
+            f"This model joins several poolings ({listed(mode)}), so there is no single vector per head. Choose one "
+            f"of {listed(POOLINGS)} with --pooling."
         )
     return check_pooling(mode)
 

@@ -52,7 +52,7 @@ def switch_off(extractor: HeadExtractor, off: Sequence[tuple[int, int]], means: 
             if means is not None:
                 if projection.bias is None:
                     raise Mistake(
-                        "This model's output projection has no bias, so that a head's mean cannot be stored in its "
+                        "This model's output projection has no bias, so a head's mean cannot be stored in its "
                         'weights. Export with "how": "zero".'
                     )
                 projection.bias += means[layer - 1][columns].to(weight) @ weight[columns]

@@ -201,7 +201,7 @@ def converted(gguf: Path, models_dir: Path, name: str, digest: str) -> Path:
         temporary = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=models_dir))
     except OSError as error:
         raise Mistake(
-            f"The converted weights of {name} cannot be kept in '{models_dir}' ({error.strerror}). "
+            f"The converted weights of {name} cannot be stored in '{models_dir}' ({error.strerror}). "
             "Set HEADSCOPE_MODELS to a folder that can be written."
         ) from error
     try:

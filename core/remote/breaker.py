@@ -62,8 +62,8 @@ class Breaker:
 
     def _silent_sentence(self, since: float) -> str:
         return (
-            f"{self._address} has not answered since {clock(since)}. The server asks again by itself: load the page "
-            "again in a moment. If that lasts, check the network connection and AWS_ENDPOINT_URL."
+            f"{self._address} has not answered since {clock(since)}. The server retries by itself: reload the page in "
+            "a moment. If this persists, check the network connection and AWS_ENDPOINT_URL."
         )
 
     def is_running(self, key: Hashable) -> bool:

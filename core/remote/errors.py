@@ -48,7 +48,7 @@ def sentence(address: Address, said: str) -> str:
     if has(_NO_BUCKET):
         return f"There is no bucket '{address.bucket}'. Make it, or correct the address of the cache ({address})."
     if has(_BAD_KEYS):
-        return f"The credentials for {address} are wrong or have run out. Set {keys} in the environment anew."
+        return f"The credentials for {address} are wrong or have expired. Set {keys} in the environment again."
     if has(_DENIED) and address.scheme == "s3" and not os.environ.get("AWS_ACCESS_KEY_ID"):
         return f"{address} requires credentials, and none are set. Set {keys} in the environment."
     if has(_DENIED):
@@ -61,7 +61,7 @@ def sentence(address: Address, said: str) -> str:
         return _unanswered(address)
     code = _CODE.search(said)
     why = f" ({code[1]})" if code else ""
-    return f"{address} failed{why}. Try the same again, and look at the store's own log if that does not help."
+    return f"{address} failed{why}. Try again. If it fails again, check the object store's log."
 
 
 def _unanswered(address: Address) -> str:

@@ -89,8 +89,8 @@ class Lease:
         found = _read(self._mirror, self._object)
         if found is None or found.get("token") != self._token:
             raise Mistake(
-                f"Another job has taken over run '{self._name}'{_holder(found or {})}, for this one was not heard of "
-                f"for {STALE / 60:.0f} minutes. Wait until it has ended, then start the same command again."
+                f"Another job has taken over run '{self._name}'{_holder(found or {})}, because this one had not "
+                f"reported for {STALE / 60:.0f} minutes. Wait until it has ended, then start the same command again."
             )
 
     def release(self) -> None:

@@ -83,7 +83,9 @@ class Store:
             if where:  # MinIO, Ceph and others that speak S3
                 found = urlsplit(where if "://" in where else f"https://{where}")
                 if not found.hostname or "@" in found.netloc:
-                    raise Mistake("AWS_ENDPOINT_URL is no address. Write http://host:port, without name or password.")
+                    raise Mistake(
+                        "AWS_ENDPOINT_URL is not a valid address. Write http://host:port, without name or password."
+                    )
                 given = {"endpoint_override": found.netloc, "scheme": found.scheme}
             region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
             return fs.S3FileSystem(

@@ -43,7 +43,7 @@ class Kept:
         if not self.weights or not all(1 <= head <= self.heads for head in self.weights):
             raise ValueError(f"Heads are numbers from 1 to {self.heads}, at least one. Correct the file's weights.")
         if not all(0 < weight < float("inf") for weight in self.weights.values()):
-            raise ValueError("A kept head's weight is a number above 0. Leave heads out that are not to count.")
+            raise ValueError("The weight of a kept head must be above 0. Leave out heads that should not count.")
 
     def to_json(self) -> str:
         """The file's text; ``weights`` by head number, as JSON's keys are text."""

@@ -38,7 +38,7 @@ WAYS = {
     SWITCHED: "The learned head weights.",
     ERASED: "The model's own embedding, the ignored aspects erased by LEACE.",
     SLICES: f"Weights learned in the same way for random slices, mean of {SLICINGS} slicings.",
-    DIMENSIONS: f"As many random dimensions of this stage as the heads that count have, mean of {DRAWS} draws.",
+    DIMENSIONS: f"As many random dimensions of this stage as the kept heads have, mean of {DRAWS} draws.",
 }
 
 

@@ -47,7 +47,7 @@ def read_queries(path: Path, ids: Sequence[str]) -> tuple[Query, ...]:
                     raise Mistake(f"{path.name} has more than {MOST:,} queries. Split it.")
                 found.append(_query(line, f"Line {number} of {path.name}", docs, copies))
     except UnicodeDecodeError as error:
-        raise Mistake(f"{path.name} is not text in UTF-8, so that no query can be read. Save it as UTF-8.") from error
+        raise Mistake(f"{path.name} is not valid UTF-8, so no query can be read. Save it as UTF-8.") from error
     if not found:
         raise Mistake(f"{path.name} has no query. Give a line of JSON for each, with query and relevant.")
     return tuple(found)

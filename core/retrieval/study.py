@@ -97,7 +97,7 @@ def prune(
     alone = importance(Judge.of(way, asked, scales.scores), metric, places)
     choose, tell = halves(len(asked.seen), seed)
     judge = Judge.of(way, asked.some(choose), scales.scores)
-    order = backward(judge, metric, places, lambda share: progress(0.1 + 0.6 * share, "letting heads go one by one"))
+    order = backward(judge, metric, places, lambda share: progress(0.1 + 0.6 * share, "removing heads one by one"))
     chosen = curve(judge, order, metric, places)
     judge = Judge.of(way, asked.some(tell), scales.scores)
     progress(0.7, "the curve on the other half")

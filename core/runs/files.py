@@ -106,7 +106,8 @@ def write_mistake(path: Path, error: OSError) -> Mistake:
     """Why ``path`` could not be written, and what to do."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return Mistake(
-            f"There is no room to write {path.name} ({os.strerror(error.errno)}). Free some space and start the same "
+            f"There is not enough space to write {path.name} ({os.strerror(error.errno)}). Free some space and start "
+            "the same "
             "command again: what is finished is kept."
         )
     return Mistake(

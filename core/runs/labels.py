@@ -25,8 +25,8 @@ LABEL_SOURCES: dict[str, str] = {
 CIRCULAR = frozenset({ZERO_SHOT})
 """Sources that the embedding itself made: topic match measures them by the thing that they were made with."""
 CIRCULAR_NOTE = (
-    "Circular: these labels are the nearest topics themselves (zero-shot), so that topic match measures the embedding "
-    "by itself."
+    "Circular: these labels are the nearest topics themselves (zero-shot), so topic match compares the embedding with "
+    "itself."
 )
 
 

@@ -150,8 +150,8 @@ def read_manifest(path: Path, run: str) -> Manifest:
         raise Mistake(f"The run '{run}' has no manifest.json. Build it with '{rebuild}'.") from error
     except OSError as error:
         raise Mistake(
-            f"The manifest.json of run '{run}' cannot be read ({error.strerror or error}). See to it that this program "
-            "may read the cache folder."
+            f"The manifest.json of run '{run}' cannot be read ({error.strerror or error}). Check that this program "
+            "can read the cache folder."
         ) from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise Mistake(f"The manifest.json of run '{run}' is damaged. Rebuild the run with '{rebuild}'.") from error
@@ -162,7 +162,7 @@ def read_manifest(path: Path, run: str) -> Manifest:
         )
     if wrong := problem(found):
         raise Mistake(
-            f"The manifest.json of run '{run}' lacks what this program needs ({wrong}). Rebuild the run with "
+            f"The manifest.json of run '{run}' is missing what this program needs ({wrong}). Rebuild the run with "
             f"'{rebuild}'."
         )
     try:
@@ -171,7 +171,7 @@ def read_manifest(path: Path, run: str) -> Manifest:
         manifest = Manifest(**found, steps=steps)
     except TypeError as error:  # a key that is missing, or that nobody knows
         raise Mistake(
-            f"The manifest.json of run '{run}' lacks what this program needs ({error}). Rebuild the run with "
+            f"The manifest.json of run '{run}' is missing what this program needs ({error}). Rebuild the run with "
             f"'{rebuild}'."
         ) from error
     return manifest

@@ -96,10 +96,10 @@ _COUNT = _whole(0, 2**53)
 def problem(found: Any) -> str:
     """What is wrong with a manifest as it was read from JSON; empty where nothing is."""
     if not isinstance(found, dict):
-        return "it is no object"
+        return "it is not an object"
     for part in ("model", "vectors", "corpus", "versions", "steps"):
         if not isinstance(found.get(part), dict):
-            return f"'{part}' is no object"
+            return f"'{part}' is not an object"
     files = found.get("files", {})
     if not isinstance(files, dict) or len(files) > MOST_FILES or not all(map(_is_file, files, files.values())):
         return "'files' must be a SHA-256 for each path"
@@ -163,7 +163,7 @@ def _extra(corpus: dict[str, Any]) -> str:
 def _steps(steps: dict[str, Any]) -> str:
     for name, step in steps.items():
         if not isinstance(step, dict):
-            return f"'steps.{name}' is no object"
+            return f"'steps.{name}' is not an object"
         for key, kind in _STEP.items():
             if key in step and not kind.holds(step[key]):
                 return f"'steps.{name}.{key}' must be {kind.words}"

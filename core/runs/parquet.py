@@ -222,7 +222,7 @@ def _dense(path: Path, found: pa.Table, wanted: pa.Schema, rebuild: str) -> pa.T
     table.validate(full=True)
     for field, column in zip(wanted, table.columns, strict=True):
         if not field.nullable and column.null_count:
-            raise Mistake(f"{short_name(path)} lacks values in '{field.name}'. Rebuild it with '{rebuild}'.")
+            raise Mistake(f"{short_name(path)} is missing values in '{field.name}'. Rebuild it with '{rebuild}'.")
     return table
 
 

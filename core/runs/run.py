@@ -266,8 +266,8 @@ class Run:
         row = row_among(self._vector_docs(manifest), doc) if manifest.is_sampled else doc
         if row < 0:
             raise Mistake(
-                f"The vectors of document {doc + 1:,} are not kept, those of {manifest.with_vectors:,} others are. "
-                "Choose one of these, or embed the corpus anew."
+                f"The vectors of document {doc + 1:,} are not stored, those of {manifest.with_vectors:,} others are. "
+                "Choose one of these, or embed the corpus again."
             )
         part, row = divmod(row, int(manifest.vectors["part_size"]))
         found: np.ndarray = next(self._vectors(manifest, stage, only=part))[row]
@@ -365,7 +365,8 @@ class Run:
                     note = note_in(other)
                     if note and f"({mark})" not in note and is_locked(other):
                         raise Mistake(
-                            f"Others make the run '{self.name}' from other inputs. Give all of them the same command, "
+                            f"Other processes are building the run '{self.name}' from different inputs. Give all of "
+                            "them the same command, "
                             "or wait until they have ended."
                         )
                 yield

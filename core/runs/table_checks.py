@@ -417,4 +417,4 @@ def _wrong_values(name: str, layout: Layout, table: pa.Table, sizes: Sizes) -> s
         if pa.types.is_floating(values.type) and np.isinf(values.to_numpy()).any():
             return f"has a number in '{column}' that is not finite"
     missing = next((column for column in layout.never_null if table[column].null_count), None)
-    return f"lacks figures in '{missing}'" if missing else ""
+    return f"is missing figures in '{missing}'" if missing else ""

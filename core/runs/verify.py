@@ -173,7 +173,7 @@ def _failed_problem(run: Run, manifest: Manifest, left_out: int) -> str:
     if digest_of(path) != manifest.steps["embed"].fingerprint:
         return "was made from other inputs than the manifest says"
     if any(table[name].null_count for name in FAILED.names):
-        return "lacks a document's place, id or reason"
+        return "is missing a document's place, id or reason"
     documents = int(manifest.corpus["documents"])
     read = manifest.steps["embed"].counts.get("kept", documents + left_out)
     if documents + left_out != read:

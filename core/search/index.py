@@ -86,7 +86,8 @@ def build(path: Path, documents: Iterable[tuple[int, str, str]], digest: str) ->
     except sqlite3.OperationalError as error:
         if "full" in str(error) or "disk I/O" in str(error):
             raise Mistake(
-                "There is no room to write the search index. Free some space and start the same command again: what "
+                "There is not enough space to write the search index. Free some space and start the same command "
+                "again: what "
                 "is finished is kept."
             ) from error
         raise

@@ -47,7 +47,9 @@ def decode(name: str, data: bytes, declared: str | None = None) -> Decoded:
             return _by_mark(name, data, encoding)
     right = next((suffix for start, suffix in _KNOWN_FILES.items() if data.startswith(start)), None)
     if right is not None:
-        raise Mistake(f"{name} is no text: it looks like a {right} file. Give it its right ending and upload it again.")
+        raise Mistake(
+            f"{name} is not a text file: it looks like a {right} file. Correct its extension and upload it again."
+        )
     if b"\0" in data:
         raise _no_text(name)
     try:
@@ -58,7 +60,7 @@ def decode(name: str, data: bytes, declared: str | None = None) -> Decoded:
     if found is None:
         raise _no_text(name)
     text = _checked(name, data.decode(found, errors="replace"))
-    return Decoded(text, (f"It was read as {found}, not UTF-8: check the letters with accents.",))
+    return Decoded(text, (f"It was read as {found}, not UTF-8: check accented letters.",))
 
 
 def _by_mark(name: str, data: bytes, encoding: str) -> Decoded:
@@ -100,7 +102,7 @@ def _checked(name: str, text: str) -> str:
 
 
 def _no_text(name: str) -> Mistake:
-    return Mistake(f"{name} is no text: its bytes are those of another kind of file. Choose a text file.")
+    return Mistake(f"{name} is not a text file. Choose a text file.")
 
 
 def read_text(name: str, data: bytes) -> list[Uploaded]:

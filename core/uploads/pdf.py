@@ -95,4 +95,4 @@ def _locked(name: str) -> Mistake:
 
 
 def _damaged(name: str) -> Mistake:
-    return Mistake(f"{name} is damaged, or no PDF at all: it could not be read. Save it again, or paste the text.")
+    return Mistake(f"{name} is damaged or not a PDF. Save it again, or paste the text.")

@@ -47,7 +47,7 @@ def read_html(name: str, data: bytes) -> list[Uploaded]:
     declared = _CHARSET.search(data[:_HEAD])
     found = decode(name, data, declared[1].decode("ascii") if declared else None)
     if too_deep(found.text):
-        raise Mistake(f"{name} has more than {MAX_DEPTH:,} tags within each other. Save it as text, or paste the text.")
+        raise Mistake(f"{name} has more than {MAX_DEPTH:,} nested tags. Save it as text, or paste the text.")
     tree = LexborHTMLParser(found.text.replace(_BREAK, " "))
     tree.strip_tags([tag.strip() for tag in _UNSEEN.split(",") if "[" not in tag])
     for node in tree.css("[hidden]"):
@@ -56,7 +56,7 @@ def read_html(name: str, data: bytes) -> list[Uploaded]:
     for selector in _MAIN:
         parts = tree.css(selector)
         if len(parts) == 1 and len(text := _main_text(parts[0])) >= _ENOUGH:
-            return [Uploaded(name, text, (*found.notes, "The page's main part was taken; what stands around it not."))]
+            return [Uploaded(name, text, (*found.notes, "Only the main part of the page was read."))]
     return [Uploaded(name, _text(tree.body), found.notes)]
 
 

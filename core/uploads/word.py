@@ -36,7 +36,7 @@ def read_docx(name: str, data: bytes) -> list[Uploaded]:
         raise
     except Exception as error:  # a damaged file raises anything at all, from KeyError to lxml's own
         raise Mistake(
-            f"{name} is damaged, or no Word document: it could not be read. Save it again as .docx, or paste the text."
+            f"{name} is damaged or not a Word document. Save it again as .docx, or paste the text."
         ) from error
 
 
@@ -51,14 +51,16 @@ def _refuse_bombs(name: str, archive: zipfile.ZipFile) -> None:
         or sum(member.file_size for member in xml) > MAX_XML
         or any(member.file_size > max(_SMALL, MAX_RATIO * member.compress_size) for member in members)
     ):
-        raise Mistake(f"{name} unpacks to far more than a document holds ({unpacked / 1e6:,.0f} MB), and is not read.")
+        raise Mistake(
+            f"{name} unpacks to far more than a document holds ({unpacked / 1e6:,.0f} MB), so it was not read."
+        )
     if any(_leads_out(member.filename) for member in members):
-        raise Mistake(f"{name} holds files with paths that lead out of it, and is not read.")
+        raise Mistake(f"{name} contains paths that point outside it, so it was not read.")
     for member in xml:
         # No Word writes a document type; entities that multiply need one. The zeros are UTF-16's.
         plain = archive.read(member).replace(b"\0", b"").upper()
         if any(declaration in plain for declaration in _DECLARATIONS):
-            raise Mistake(f"{name} declares entities of its own, as no Word document does, and is not read.")
+            raise Mistake(f"{name} declares entities of its own, which no Word document does, so it was not read.")
 
 
 def _leads_out(path: str) -> bool:

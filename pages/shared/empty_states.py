@@ -29,16 +29,16 @@ def empty_cache() -> None:
         return
     if not cache_folder().is_dir():
         st.warning(
-            "The cache folder is not there. If it was a moment ago, see to it that its volume is mounted: the page "
-            "finds it again by itself at the next click.",
+            "The cache folder is missing. If it was there a moment ago, check that its volume is mounted. The page "
+            "finds it again at the next click.",
             icon=":material/folder_off:",
         )
     with st.container(border=True):
         st.subheader("There are no runs yet")
         st.markdown(
-            "Headscope shows **runs**: a corpus that has been embedded once, with every head's vector kept. The demo "
+            "Headscope shows **runs**: a corpus that has been embedded once, with every head's vector stored. The demo "
             "is a corpus of short texts on 25 topics, embedded with the small model all-MiniLM-L6-v2. It takes a few "
-            "minutes on a laptop, most pages come sooner, and it needs no network and no GPU."
+            "minutes on a laptop, most pages are ready sooner, and it needs no network and no GPU."
         )
         _offer_demo()
         st.caption("For a corpus of your own, in a terminal:")
@@ -99,7 +99,8 @@ def ready(state: RunState | None, *steps: str) -> TypeGuard[RunState]:
 
 def not_analysed(state: RunState) -> None:
     """A run that has vectors, but no figures yet, or only those of other labels."""
-    lacks = "has other labels than its figures were made from" if state.outdated else "has vectors, but no figures yet"
+    lacks = "has labels that differ from those its figures were computed with" if state.outdated else "has vectors, "
+    "but no figures yet"
     st.info(f"The run {plain(state.run.name)} {lacks}.", icon=":material/query_stats:")
     st.caption("Compute them in a terminal; the page updates when they are ready.")
     st.code(command("analyse", state.run.name), language=None, wrap_lines=True)
@@ -119,24 +120,24 @@ def not_made(state: RunState, step: str) -> None:
     """A run that has vectors, but not yet what ``step`` makes."""
     what, icon = STEPS[step].makes, _ICONS.get(step, ":material/hourglass_empty:")
     if state.run.is_locked():
-        st.info(f"A job is at work on the run {plain(state.run.name)}, which has no {what} yet.", icon=icon)
+        st.info(f"A job is still working on the run {plain(state.run.name)}, which has no {what} yet.", icon=icon)
         st.button("Look again", icon=":material/refresh:")
         return
     st.info(f"The run {plain(state.run.name)} has vectors, but no {what} yet.", icon=icon)
-    st.caption("Make them in a terminal, then load this page again.")
+    st.caption("Create them in a terminal, then reload this page.")
     st.code(command(step, state.run.name), language=None, wrap_lines=True)
 
 
 def no_labels(what: str) -> None:
     """``what`` needs labelled documents, and there are none."""
     st.info(
-        f"{what} needs documents with a topic, and no document of this run has one from its list of topics.",
+        f"{what} needs documents with a topic, and no document in this run has a topic from its list.",
         icon=":material/label_off:",
     )
 
 
 _LOST = {
-    1: "what each head read before a projection mixes the heads, the only stage at which a slice is a head for certain",
+    1: "what each head read before a projection mixes the heads, the only stage where a slice is certain to be a head",
     2: "what the projection makes of the heads",
     3: "the model's own embedding, and with it what a search with the whole model finds",
 }
@@ -149,10 +150,10 @@ def slim(manifest: Manifest, run: str) -> None:
     if not missing:
         return
     with st.container(border=True):
-        st.markdown(f":material/layers_clear: **A slim run: it keeps {stage_names(manifest.stages)}**")
+        st.markdown(f":material/layers_clear: **A slim run: it stores {stage_names(manifest.stages)}**")
         lines = [f"- stage {stage} {STAGES[stage].name}: {_LOST[stage]}" for stage in missing]
         st.markdown("\n".join(["What it cannot show:", "", *lines, _compared(manifest)]))
-        st.caption("Embedding the corpus anew, without --stages, brings all of them; readers keep this run until then:")
+        st.caption("To add them, embed the corpus again without --stages. Readers see this run until that is finished:")
         st.code(brings_stages(run, manifest), language=None, wrap_lines=True)
 
 
@@ -161,16 +162,16 @@ def some_vectors(manifest: Manifest, run: str) -> None:
     if not manifest.is_sampled:
         return
     with st.container(border=True):
-        st.markdown(f":material/layers_clear: **A slim run: it keeps the vectors of {sampled(manifest)}**")
+        st.markdown(f":material/layers_clear: **A slim run: it stores the vectors of {sampled(manifest)}**")
         st.markdown(
-            "Figures, maps and the heat map are of all documents, made before the other vectors were let go. What it "
-            "cannot show:\n\n"
+            "Figures, maps and the heat map cover all documents: they were made before the other vectors were "
+            "deleted. What it cannot show:\n\n"
             "- the vectors of a document that is not among them, and the documents nearest to it\n"
-            "- a nearest document that is not among them: here, under Your document and in the Retrieval lab they are "
-            "looked for among those that are kept, and so are the queries judged there\n"
+            "- a nearest document that is not among them: this page, Your document and the Retrieval lab search only "
+            "the documents with vectors, and evaluate queries on those alone\n"
             "- figures for other labels, topics or queries, and other maps: they are made from all vectors"
         )
-        st.caption("Embedding the corpus anew brings all of them; readers keep this run until then:")
+        st.caption("To add them, embed the corpus again. Readers see this run until that is finished:")
         st.code(brings_stages(run, manifest), language=None, wrap_lines=True)
 
 
@@ -185,8 +186,8 @@ def without_shares(manifest: Manifest, run: str) -> None:
 
 def _compared(manifest: Manifest) -> str:
     if len(manifest.stages) > 1:
-        return "- how a head changes on its way through the stages that are not here"
-    return "- how heads change from stage to stage: there is one to look at"
+        return "- how a head changes across the missing stages"
+    return "- how heads change from stage to stage: only one is stored"
 
 
 def half_built(state: RunState) -> None:
@@ -195,7 +196,7 @@ def half_built(state: RunState) -> None:
     if build is not None and build.running:
         _build_demo()
     elif state.run.is_locked():
-        st.info(f"The run {plain(state.run.name)} is being built. Come back in a while.", icon=":material/hourglass:")
+        st.info(f"The run {plain(state.run.name)} is being built. Check back later.", icon=":material/hourglass:")
         st.button("Look again", icon=":material/refresh:")
     else:
         st.warning(

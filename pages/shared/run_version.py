@@ -69,5 +69,5 @@ def _now(run: Run, steps: tuple[str, ...]) -> str:
 
 def _changed(run: Run) -> Mistake:
     if not run.exists():
-        return Mistake(f"The run '{run.name}' is not there any more. Choose another run, or wait until it is back.")
-    return Mistake(f"The run '{run.name}' was rebuilt while this page was read. Load the page again.")
+        return Mistake(f"The run '{run.name}' no longer exists. Choose another run, or wait until it is back.")
+    return Mistake(f"The run '{run.name}' was rebuilt while this page was loading. Reload the page.")

@@ -238,12 +238,12 @@ def _written_by(connection: sqlite3.Connection) -> tuple[int, int]:
 
 _DAMAGED = "is damaged. Move it away, or bring back a copy of it: without it every answer has to be paid for again."
 _REMEDIES = {
-    "locked": "is in use by another process that does not let go of it. Wait until that is done, and start again.",
+    "locked": "is locked by another process. Wait until that has finished, then start again.",
     "readonly": "cannot be written. Make it writable, or give another cache with --cache.",
     "unable to open": "cannot be opened or made. Give a folder that can be written with --cache.",
     "full": "has no room to grow. Free some space and start the same command again: what is paid for is kept.",
     "malformed": _DAMAGED,
     "not a database": _DAMAGED,
-    "disk I/O": "cannot be read or written by the disk. Look after the disk, then start the same command again.",
+    "disk I/O": "caused a disk error. Check the disk, then start the same command again.",
 }
 """SQLite says what went wrong only in words (extended codes came with Python 3.11 for some of them)."""

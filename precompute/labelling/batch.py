@@ -217,7 +217,7 @@ class _BatchRun:
         if unanswered and self._trouble:
             sentence = f"{self._trouble.rstrip('.')}."
             if not labelled and not failed:
-                raise Mistake(f"{sentence} Not one document was answered. Look after it, and start again.")
+                raise Mistake(f"{sentence} No document was answered. Fix this, then start again.")
             self._counts.stopped = self._counts.stopped or sentence
         self._counts.show(now=True)
         return self._counts.tally()

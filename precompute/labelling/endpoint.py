@@ -17,7 +17,7 @@ def other_server(base_url: str | None) -> str | None:
     parts = _split(base_url.strip())
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise Mistake(
-            "--base-url is no address of a server. Give one that begins with http:// or https://, such as "
+            "--base-url is not a valid server address. Give one that begins with http:// or https://, such as "
             "http://localhost:8000/v1."
         )
     if parts.username or parts.password or parts.query:
@@ -42,5 +42,5 @@ def _split(url: str) -> SplitResult:
         parts = urlsplit(url)
         _ = parts.port  # a port that is no number is only found here
     except ValueError as error:
-        raise Mistake("--base-url is no address of a server. Give one such as http://localhost:8000/v1.") from error
+        raise Mistake("--base-url is not a valid server address. Give one such as http://localhost:8000/v1.") from error
     return parts

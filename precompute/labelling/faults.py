@@ -44,7 +44,7 @@ class Fault:
 _KEPT = "What has been paid for is kept: start the same command again afterwards."
 _STOPS = {
     401: f"does not accept the key. Put a valid one into {KEY}.",
-    402: "wants to be paid first. Look after the account's credit.",
+    402: "requires payment. Check the account's credit.",
     403: f"does not allow this with the key in {KEY}. Use a key that may use the model.",
     404: "does not know the model or the address. Check --label-model, and whether --base-url ends in /v1.",
 }

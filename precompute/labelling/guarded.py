@@ -39,7 +39,9 @@ class _Limited(httpx2.AsyncByteStream, httpx2.SyncByteStream):
     def _counted(self, piece: bytes) -> bytes:
         self._got += len(piece)
         if self._got > self._most:
-            raise Refused(f"answered with more than {self._most / 1e6:g} MB, which no answer has. Check --base-url")
+            raise Refused(
+                f"answered with more than {self._most / 1e6:g} MB, far more than any answer needs. Check --base-url"
+            )
         return piece
 
     def close(self) -> None:

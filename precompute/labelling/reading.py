@@ -60,7 +60,7 @@ def read(
         return Problem(f"the answer has no topic: {text.strip()}")
     topic = _matched(found["topic"], topics)
     if topic is None:
-        return Problem(f"the answer is no topic of the list: {found['topic']}")
+        return Problem(f"the answer is not a topic on the list: {found['topic']}")
     return ReadAnswer(topic, _confidence(found.get("confidence")))
 
 

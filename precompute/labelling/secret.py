@@ -66,7 +66,8 @@ def find_secret(base_url: str | None) -> Secret:
         return Secret(_DUMMY)
     if not re.fullmatch(r"[!-~]+", value):
         raise Mistake(
-            f"The key in {KEY} has characters that no key has (a space, a letter with an accent). {_WHERE} again."
+            f"The key in {KEY} contains characters that are not valid in a key (a space, an accented letter). "
+            f"{_WHERE} again."
         )
     return Secret(value)
 

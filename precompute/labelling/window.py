@@ -166,8 +166,8 @@ class Window:
 
     def _gone(self) -> Mistake:
         return Mistake(
-            f"The last {self._silent} documents had no answer. {self._last_fault} Look after the server or the "
-            "connection and start the same command again: what has been paid for is kept."
+            f"The last {self._silent} documents had no answer. {self._last_fault} Check the server and the "
+            "connection, then start the same command again: what has been paid for is kept."
         )
 
     def _stop(self, error: Exception) -> None:

@@ -76,12 +76,12 @@ class ArchivedRun:
             with self._open() as stream, tarfile.open(fileobj=stream, mode="r|", tarinfo=_Member) as archive:
                 return self._members(archive, folder)
         except (tarfile.TarError, pa.ArrowException, EOFError, ValueError) as error:
-            raise self._bad("is damaged or no archive of a run") from error
+            raise self._bad("is damaged or not an archive of a run") from error
         except FileNotFoundError as error:
             raise Mistake(f"There is no file '{self.path}'. Check its name.") from error
         except OSError as error:  # pyarrow says so of bytes that are not zstd, too
             if error.errno is None:
-                raise self._bad("is damaged or no archive of a run") from error
+                raise self._bad("is damaged or not an archive of a run") from error
             raise write_mistake(folder, error) from error
 
     @contextmanager

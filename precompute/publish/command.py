@@ -89,7 +89,7 @@ def _findings(run: Run) -> list[Finding]:
 def _write_folder(contents: RunContents, path: Path) -> None:
     if path.suffix and not path.is_dir():
         known = " or ".join(ENDINGS)
-        raise Mistake(f"'{path.name}' is no kind of archive that is known here. Let its name end in {known}.")
+        raise Mistake(f"'{path.name}' is not a known kind of archive. Use a name that ends in {known}.")
     if path.is_dir() and any(path.iterdir()):
         raise Mistake(f"The folder '{path}' is not empty. Give a new one.")
     try:

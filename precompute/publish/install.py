@@ -37,7 +37,7 @@ def install(folder: Path, cache: Path, name: str, on_file: Callable[[str], None]
     refuse_existing(cache, name)
     verdict = verify.verify(Run(folder.parent, folder.name), part_digest)
     if verdict.problems:
-        raise Mistake(f"The run is not whole, and is not kept: {verdict.problems[0]}")
+        raise Mistake(f"The run is incomplete and was not installed: {verdict.problems[0]}")
     run = Run(cache, name)
     with run.lock():
         refuse_existing(cache, name)

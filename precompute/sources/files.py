@@ -49,7 +49,7 @@ def find(name: str, kinds: Collection[str]) -> SourceFiles:
     if path.is_file():
         file = _file(path, path.name)
         if not _readable(file, kinds):
-            raise Mistake(f"{path.name} is of no kind that can be read. {_known(kinds)}")
+            raise Mistake(f"{path.name} is not of a supported type. {_known(kinds)}")
         return SourceFiles(path.name, (file,), alone=True)
     if path.is_dir():
         return SourceFiles(_name(path), _of_kinds(name, path, _walk(path), kinds), alone=False)
@@ -71,7 +71,7 @@ def _of_kinds(name: str, root: Path, paths: Collection[Path], kinds: Collection[
     files = [_file(path, path.relative_to(root).as_posix()) for path in paths if path.is_file()]
     files = [file for file in files if _readable(file, kinds)]
     if not files:
-        raise Mistake(f"{name!r} holds no file of a kind that can be read. {_known(kinds)}")
+        raise Mistake(f"{name!r} contains no file of a supported type. {_known(kinds)}")
     return tuple(sorted(files, key=lambda file: file.name))
 
 

@@ -29,7 +29,7 @@ def rows(file: SourceFile, stream: UnpackedReader, on_bad: OnBad) -> Iterator[Ro
         elif isinstance(value, dict):
             yield Row(value, where, f"{file.name}:{number}", stream.fraction())
         else:
-            on_bad(f"{where} is JSON but no object ({type(value).__name__}).")
+            on_bad(f"{where} is JSON but not an object ({type(value).__name__}).")
         mark = window.peek()
         if mark not in (",", "]"):
             raise _broken(where, "no comma or closing bracket after it")

@@ -46,4 +46,4 @@ def _rows(file: SourceFile, stream: UnpackedReader, on_bad: OnBad) -> Iterator[R
             if isinstance(value, dict):
                 yield Row(value, where, f"{file.name}:{number}", stream.fraction())
             else:
-                on_bad(f"{where} is JSON but no object ({type(value).__name__}).")
+                on_bad(f"{where} is JSON but not an object ({type(value).__name__}).")

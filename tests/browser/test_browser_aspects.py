@@ -58,5 +58,5 @@ def test_on_a_narrow_screen_by_a_link(page: Page, address: str) -> None:
     page.goto(f"{address}/aspects?stage=2&aspect=genre&head=2&by=neighbours", timeout=SLOW)
     expect(page.get_by_role("link", name="Profile of head 2")).to_be_visible(timeout=SLOW)
     expect(page.locator(".js-plotly-plot").first).to_be_visible(timeout=SLOW)
-    expect(page.get_by_role("heading", name="Does it go together with other aspects?")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_role("heading", name="Is it related to other aspects?")).to_be_visible(timeout=SLOW)
     fits(page, 420)

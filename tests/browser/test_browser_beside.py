@@ -3,41 +3,26 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from core.runs.run import Run
-from precompute.steps.layers import step as layers
-from precompute.steps.layers.step import LayersConfig
 from tests.browser.test_browser_head_map import draw, open_map, shown, spot
-from tests.pages.test_page_attention import planted_attention, planted_experiments
-from tests.pages.test_page_head_map import write_mapped
-from tests.precompute.test_layers import LABELS, MODEL, SHAPE, last_layer
 from tests.support.browser import eventually, settle
-from tests.support.planted_ablation import planted_ablation
 from tests.support.servers import SLOW
-from tests.support.synthetic import write_run
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 WIDE, HIGH = 1400, 1000
 PHONE = {"width": 420, "height": 900}
+HAS_FOCUS = "(place) => document.querySelector(place).contains(document.activeElement)"
+"""Whether the focus is in a part of the page; within a component, the document's active element is its host."""
 
 
 @pytest.fixture(scope="module")
-def address(analysed_cache: Path, tmp_path_factory: pytest.TempPathFactory, serve: Callable[..., str]) -> str:
-    """What the five pages need: a planted map, planted layers, and the demo with attention and ablation."""
-    cache = tmp_path_factory.mktemp("beside")
-    shutil.copytree(analysed_cache / "demo", cache / "demo")
-    for plant in (planted_attention, planted_experiments, planted_ablation):
-        plant(Run(cache, "demo"))
-    write_mapped(cache)
-    write_run(cache, "planted", SHAPE, last_layer, LABELS)
-    layers.run(LayersConfig(cache, "planted", model=MODEL))
-    return serve(cache)
+def address(served: Callable[[Path], str], pictures_cache: Path) -> str:
+    return served(pictures_cache)
 
 
 def panel(page: Page, name: str) -> Locator:
@@ -52,7 +37,8 @@ def opens(page: Page, name: str, heading: str | re.Pattern[str], by_keys: bool =
     if by_keys:
         expect(found).to_be_focused()
     else:
-        expect(found).not_to_be_focused()
+        settle(page)  # whatever would take the focus has run
+        assert page.evaluate(HAS_FOCUS, f".st-key-hs-picture-{name}"), "the focus has left the picture"
 
     def on_the_screen() -> None:
         box, own = found.bounding_box(), title.bounding_box()

@@ -150,7 +150,7 @@ def test_what_a_job_is_still_making_is_told_and_not_asked_for(
     assert app_code(page_at(tmp_path, page, monkeypatch)) == ["python -m precompute layers planted"]
     with Run(tmp_path, "planted").lock():
         app = page_at(tmp_path, page, monkeypatch)
-    assert "A job is at work on the run planted" in said(app)
+    assert "A job is still working on the run planted" in said(app)
     assert app_code(app) == []
     assert "Look again" in [button.label for button in app.button]
 

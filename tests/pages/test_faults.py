@@ -186,7 +186,7 @@ def test_a_disk_that_fills_up_while_maps_are_written(
     before = json.loads((cache / "hostile" / "manifest.json").read_text())
     full = finish(start_job(*arguments, preexec_fn=no_larger_files))
     assert full.status == 2  # type: ignore[attr-defined]
-    assert full.err.startswith("headscope: There is no room to write ")  # type: ignore[attr-defined]
+    assert full.err.startswith("headscope: There is not enough space to write ")  # type: ignore[attr-defined]
     assert full.err.count("\n") == 1  # type: ignore[attr-defined]
     run = Run(cache, "hostile")
     assert not list(run.folder.rglob("*.writing*"))
@@ -235,7 +235,8 @@ def test_a_disk_that_fills_up_while_figures_or_labels_are_written(
         if not said:
             break
         why = (
-            r"There is no room to write (\S+) \(File too large\)\. Free some space and start the same command again: .*"
+            r"There is not enough space to write (\S+) \(File too large\)\. Free some space and start the same "
+            "command again: .*"
         )
         assert re.fullmatch(why, said)
         unwritten.append(re.fullmatch(why, said)[1])  # type: ignore[index]

@@ -381,8 +381,8 @@ def test_where_types_and_roles_meet_by_hand() -> None:
     }  # fmt: skip
     assert (found.selective, found.selective_broad, found.others, found.others_broad) == (2, 1, 3, 1)
     assert found.sentence == (
-        "Of 2 selective heads 1 attends broadly, of the 3 other heads 1 (Fisher's exact test: p = 1.00, which may well "
-        "be chance). Their mean entropy is 0.50, the others' 0.53."
+        "Of 2 selective heads 1 attends broadly, of the 3 other heads 1 (Fisher's exact test: p = 1.00, which may be "
+        "chance). Their mean entropy is 0.50, the others' 0.53."
     )
     assert "None of the 1 heads" in meeting(heads[2:3]).sentence
     # Fisher's tea: 3 of 4 against 1 of 4 is 34/70; 4 of 4 against none is 2/70.

@@ -477,7 +477,7 @@ def test_documents_without_a_label_are_listed_by_reason(
     shutil.copytree(two_sources.folder, tmp_path / "two")
     label_step.run(LabelConfig(tmp_path, "two", "column"))
     app = open_page(tmp_path)
-    assert "has other labels than its figures were made from" in said(app).replace("\\", "")
+    assert "has labels that differ from those its figures were computed with" in said(app).replace("\\", "")
     assert [code.value for code in app.code] == ["python -m precompute analyse two"]
     analyse.run(AnalyseConfig(tmp_path, "two", model=PlantedTopics(SHAPE, PLANTED)))
     app = open_page(tmp_path, tab="labels")

@@ -172,7 +172,7 @@ def test_texts_that_are_no_texts_and_values_that_are_missing_are_refused(tmp_pat
     )
     pq.write_table(pa.table({"title": pa.array([None], pa.string())}), tmp_path / "t.parquet")
     assert refused(lambda: read_columns(tmp_path / "t.parquet", TITLE, "x")).startswith(
-        "t.parquet lacks values in 'title'."
+        "t.parquet is missing values in 'title'."
     )
 
 
@@ -192,7 +192,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
         ("corpus", "documents", 10**12, "'corpus.documents' must be a whole number from 0 to 2,147,483,647"),
         ("corpus", "extra", {"title": "string"}, "'corpus.extra' must name columns of the corpus's own"),
         ("corpus", "source", "\ud800", "it is nested too deep, too long, or contains invalid text"),
-        ("steps", "embed", [], "'steps.embed' is no object"),
+        ("steps", "embed", [], "'steps.embed' is not an object"),
     ],
 )
 def test_a_manifest_with_a_value_out_of_bounds(
@@ -202,7 +202,7 @@ def test_a_manifest_with_a_value_out_of_bounds(
     found[part][key] = value
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "manifest.json").write_text(json.dumps(found))
-    assert f"lacks what this program needs ({said})." in refused(Run(tmp_path, "run").manifest)
+    assert f"is missing what this program needs ({said})." in refused(Run(tmp_path, "run").manifest)
 
 
 def test_a_manifest_that_is_too_large_or_too_deep(tmp_path: Path) -> None:

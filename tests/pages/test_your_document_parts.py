@@ -158,7 +158,7 @@ def test_a_document_that_is_near_to_everything_is_told_to_be() -> None:
     for percentiles, side in (([99, 90, 88], "nearer to"), ([90, 3, 2], "farther from")):
         found = a_profile([percentiles] * 3)
         assert consensus_sentences(found, consensus(found), TOPICS)[1] == (
-            f"But it is {side} nearly every topic than most of the corpus is, so this tells little."
+            f"But it is {side} nearly every topic than most of the corpus is, so this says little."
         )
 
 

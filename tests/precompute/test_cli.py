@@ -336,7 +336,7 @@ SOURCES = {
     "broken": ("broken.jsonl line 3 is not valid JSON", "--skip-bad"),
     "UTF-8": ("latin.jsonl line 2 is not valid UTF-8", "--skip-bad"),
     "short": ("No document is left of short.jsonl: 2 read, 2 shorter than 1 characters", "--min-chars"),
-    "no object": ("no-object.jsonl line 2 is JSON but no object",),
+    "no object": ("no-object.jsonl line 2 is JSON but not an object",),
     "no string": ("no-string.jsonl line 2 has a 'text' of type",),
 }
 

@@ -536,7 +536,8 @@ def test_a_full_disk_is_told_and_the_same_command_goes_on_later(
         assert full.status == 2
         assert full.out == ""
         assert full.err == (
-            f"headscope: There is no room to write {unwritten} (File too large). Free some space and start the same "
+            f"headscope: There is not enough space to write {unwritten} (File too large). Free some space and start "
+            "the same "
             "command again: what is finished is kept.\n"
         )
         run = Run(cache, unwritten)

@@ -562,7 +562,7 @@ def test_stopped_by_hand_the_command_says_how_to_go_on(
     assert outcome.status == 1
     assert outcome.err.splitlines() == [
         "",
-        "headscope: stopped. Start the same command again to go on where it was.",
+        "headscope: stopped. Start the same command again to continue where it stopped.",
     ]
 
 
@@ -607,7 +607,7 @@ def test_one_document_of_two_heads_is_too_little(cache: Path, command: Command) 
     run = plant(cache, planted(docs=1, heads=2), heads=2)
     outcome = command("project", "run", "--cache", cache)
     assert outcome.status == 2
-    assert outcome.err == "headscope: A map needs at least 4 points, and here are 2. Embed more documents.\n"
+    assert outcome.err == "headscope: A map needs at least 4 points; this run has 2. Embed more documents.\n"
     assert "project" not in run.manifest().steps
 
 

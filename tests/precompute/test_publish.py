@@ -185,7 +185,7 @@ class TestStrangersArchives:
         header = tarfile.TarInfo("four/long")
         header.type, header.size = tarfile.XHDTYPE, 2**33
         (tmp_path / "long.tar").write_bytes(header.tobuf(tarfile.GNU_FORMAT) + bytes(2**16))
-        with pytest.raises(Mistake, match="is damaged or no archive of a run"):
+        with pytest.raises(Mistake, match="is damaged or not an archive of a run"):
             unpack(tmp_path / "long.tar", tmp_path / "other")
 
 

@@ -143,7 +143,7 @@ def test_vectors_that_stay_are_the_same_and_nothing_else_changes(cache: Path) ->
             "part-00002.parquet",
         ]
     gone = next(doc for doc in range(DOCUMENTS) if doc not in docs)
-    with pytest.raises(Mistake, match=f"document {gone + 1} are not kept, those of 17 others are"):
+    with pytest.raises(Mistake, match=f"document {gone + 1} are not stored, those of 17 others are"):
         run.document_vectors(1, gone)
     assert others(cache) == texts
     assert result.manifest.steps["slim"].counts["bytes_before"] == bytes_before > run.bytes("heads")

@@ -143,8 +143,8 @@ def test_a_byte_order_mark_is_accepted(tmp_path: Path) -> None:
     ("line", "said"),
     [
         (b'{"text": }', "corpus.jsonl line 2 is not valid JSON (Expecting value at column 10)."),
-        (b'["text"]', "corpus.jsonl line 2 is JSON but no object (list)."),
-        (b"3", "corpus.jsonl line 2 is JSON but no object (int)."),
+        (b'["text"]', "corpus.jsonl line 2 is JSON but not an object (list)."),
+        (b"3", "corpus.jsonl line 2 is JSON but not an object (int)."),
         (b'{"text": "\xff"}', "corpus.jsonl line 2 is not valid UTF-8."),
     ],
 )
@@ -231,7 +231,7 @@ def test_an_array_is_read_item_by_item_across_chunks(tmp_path: Path, monkeypatch
     )
     rows, bad = read_bad(name)
     assert rows == [{"text": "öne"}, {"text": "two"}, {"text": "three"}]
-    assert bad == ["a.json item 3 is JSON but no object (int)."]
+    assert bad == ["a.json item 3 is JSON but not an object (int)."]
     assert [row.key for row in open_source(name).rows(bad.append)] == ["a.json:1", "a.json:2", "a.json:4"]
 
 
@@ -466,10 +466,10 @@ def test_names_that_lead_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     )
     assert mistake("nosuch.jsonl").startswith("There is no file or folder 'nosuch.jsonl'.")
     assert mistake("no*.jsonl").startswith("No file matches 'no*.jsonl'.")
-    assert mistake("a.docx") == f"a.docx is of no kind that can be read. {known}"
-    assert mistake("a.parquet.gz") == f"a.parquet.gz is of no kind that can be read. {known}"
-    assert mistake("bare") == f"'bare' holds no file of a kind that can be read. {known}"
-    assert mistake("*.docx") == f"'*.docx' holds no file of a kind that can be read. {known}"
+    assert mistake("a.docx") == f"a.docx is not of a supported type. {known}"
+    assert mistake("a.parquet.gz") == f"a.parquet.gz is not of a supported type. {known}"
+    assert mistake("bare") == f"'bare' contains no file of a supported type. {known}"
+    assert mistake("*.docx") == f"'*.docx' contains no file of a supported type. {known}"
 
 
 @pytest.mark.parametrize("name", [f"a{kind}" for kind in READERS] + ["a.txt.gz", "a.jsonl.zst"])

@@ -57,6 +57,29 @@ def retrieved_cache(analysed_cache: Path, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture(scope="session")
+def pictures_cache(retrieved_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run for every page: the demo with retrieval, attention and ablation, 'mapped' and, with layers, 'planted'."""
+
+    def make(cache: Path) -> None:
+        from core.runs.run import Run
+        from precompute.steps.layers import step as layers
+        from tests.pages.test_page_attention import planted_attention, planted_experiments
+        from tests.pages.test_page_head_map import write_mapped
+        from tests.precompute.test_layers import LABELS, MODEL, SHAPE, last_layer
+        from tests.support.planted_ablation import planted_ablation
+        from tests.support.synthetic import write_run
+
+        shutil.copytree(retrieved_cache / "demo", cache / "demo")
+        for plant in (planted_attention, planted_experiments, planted_ablation):
+            plant(Run(cache, "demo"))
+        write_mapped(cache)
+        write_run(cache, "planted", SHAPE, last_layer, LABELS)
+        layers.run(layers.LayersConfig(cache, "planted", model=MODEL))
+
+    return made_once(tmp_path_factory, "pictures-cache", make)
+
+
+@pytest.fixture(scope="session")
 def hostile_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run 'hostile' in which every text is out to do harm, with figures, maps and two sources of labels."""
 

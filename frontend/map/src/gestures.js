@@ -65,6 +65,7 @@ export function listen(stage, ask) {
     down = at(event);
     if (ask.mode() === "pan") return;
     event.preventDefault();
+    layer.focus({ preventScroll: true }); // which the line above prevents, too
     event.stopPropagation();
     try {
       layer.setPointerCapture(event.pointerId);

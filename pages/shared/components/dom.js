@@ -7,6 +7,11 @@ export function element(tag, kind, parent) {
   return made;
 }
 
+/** Tells the page that a component has its height: what is below it waits for that (index_page.py). */
+export function noteDrawn(root) {
+  root.getRootNode().host?.closest("[data-testid=stElementContainer]")?.setAttribute("data-drawn", "");
+}
+
 export function download(canvas, name) {
   return new Promise((resolve) => {
     canvas.toBlob((blob) => {

@@ -59,6 +59,7 @@ class HeatMap {
     this.build();
     this.layOut();
     this.root.dataset.version = data.version;
+    noteDrawn(this.root);
   }
 
   // Elements that change with the data only.

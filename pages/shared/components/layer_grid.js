@@ -47,6 +47,7 @@ class LayerGrid {
     }
     this.setMark(data.mark ? { row: data.mark[0], column: data.mark[1] } : null);
     this.root.dataset.version = data.version;
+    noteDrawn(this.root);
   }
 
   build() {

@@ -139,6 +139,8 @@ def layer_grid(grid: LayerGrid, key: str, mark: GridCell | None, on_pick: Callab
     data["version"] = hashlib.blake2b(json.dumps(data).encode(), digest_size=8).hexdigest()
     data["mark"] = None if mark is None else [mark.row, mark.column]
 
+    key = f"hs grid {key}"  # what is below waits until it is drawn: index_page.py
+
     def picked() -> None:
         place = checked_place((st.session_state.get(key) or {}).get("pick"), grid, data["version"])
         if place is not None:

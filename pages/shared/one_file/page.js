@@ -159,6 +159,6 @@ async function open() {
   showHeatMap(state);
   showHeads(state);
   showTables(state);
-  make("p", "quiet", page, "Made by Headscope. This file asks nothing of any server.");
+  make("p", "quiet", page, "Made by Headscope. This file makes no network requests.");
   page.dataset.ready = "true";
 }

@@ -63,15 +63,17 @@ def check_auth(section: Mapping[str, Any]) -> tuple[str, ...]:
     """The names of the providers; all values are looked at now, not when somebody signs in."""
     _need(section, _SHARED, _WHERE)
     if not _CALLBACK.fullmatch(section["redirect_uri"]):
-        raise Mistake(f"redirect_uri of {_WHERE} is not the app's address with /oauth2callback at its end. Change it.")
+        raise Mistake(f"redirect_uri of {_WHERE} must be the app's address followed by /oauth2callback. Change it.")
     if len(section["cookie_secret"]) < SHORTEST_SECRET:
         raise Mistake(
-            f"cookie_secret of {_WHERE} is short enough to be guessed. Make it {SHORTEST_SECRET} random characters or "
-            "more, such as those of 'openssl rand -hex 32'."
+            f"cookie_secret of {_WHERE} is too short to be secure. Use at least {SHORTEST_SECRET} random characters, "
+            "such as the output of 'openssl rand -hex 32'."
         )
     named = [name for name, value in section.items() if isinstance(value, Mapping) and name != "client_kwargs"]
     if wrong := [name for name in named if "_" in name]:
-        raise Mistake(f"Streamlit takes no underscore in a provider's name ({listed(wrong)} of {_WHERE}). Rename it.")
+        raise Mistake(
+            f"Streamlit does not allow underscores in a provider's name ({listed(wrong)} of {_WHERE}). Rename it."
+        )
     for name in named:
         _need(section[name], _OF_PROVIDER, f"[auth.{name}] in Streamlit's secrets")
     if not named or any(key in section for key in _OF_PROVIDER):

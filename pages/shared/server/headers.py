@@ -9,14 +9,16 @@ from pathlib import Path
 
 import streamlit
 
+from pages.shared.server.index_page import SCRIPT
+
 _INLINE = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 
 def _inline_scripts() -> list[str]:
-    """The scripts within Streamlit's own page, by their digests; nothing else that is written into a page runs."""
+    """The scripts within Streamlit's own page and ours, by their digests; nothing else written into a page runs."""
     page = Path(streamlit.__file__).parent / "static" / "index.html"
     found = _INLINE.findall(page.read_text(encoding="utf-8")) if page.is_file() else []
-    return [f"'sha256-{b64encode(sha256(each.encode()).digest()).decode()}'" for each in found]
+    return [f"'sha256-{b64encode(sha256(each.encode()).digest()).decode()}'" for each in (*found, SCRIPT)]
 
 
 POLICY = {

@@ -91,7 +91,7 @@ def announce() -> None:
     names = run_names(cache)
     event("start", **_shown(settings), runs=len(names), auth="off" if gate.is_open else "on")
     if gate.is_open:
-        event("open", sentence="Nobody has to sign in: there is no [auth] in Streamlit's secrets.")
+        event("open", sentence="No sign-in is required: Streamlit's secrets have no [auth] section.")
     elif not sign_outs(settings.state).is_kept():
         event(
             "setting",

@@ -25,9 +25,9 @@ COUNTERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "headscope_page_runs_total": ("Runs of pages.", ("page", "outcome")),
     "headscope_documents_total": ("Documents that went through a model.", ("outcome",)),
     "headscope_logins_total": ("Sessions of people who had signed in.", ("outcome",)),
-    "headscope_builds_total": ("Builds of the demo by the button.", ("outcome",)),
-    "headscope_problems_total": ("Times that somebody was shown a sentence instead of a result.", ()),
-    "headscope_errors_total": ("Errors that nobody expected.", ()),
+    "headscope_builds_total": ("Demo builds started with the button.", ("outcome",)),
+    "headscope_problems_total": ("Times that a user was shown a message instead of a result.", ()),
+    "headscope_errors_total": ("Unexpected errors.", ()),
 }
 HISTOGRAMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "headscope_page_seconds": ("How long a page ran.", ("page",)),

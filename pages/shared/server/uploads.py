@@ -21,8 +21,8 @@ from pages.shared.server.log import event, place
 
 MOST_FILES_OF_A_SESSION = 50
 MOST_FILES = 1000
-TOO_MANY = "Some files were not taken, because you uploaded too many at a time. Upload them again."
-TOO_MANY_OF_ALL = "Some files were not taken, because the server holds too many now. Try again in a few minutes."
+TOO_MANY = "Some files were not accepted because you uploaded too many at once. Upload them again."
+TOO_MANY_OF_ALL = "Some files were not accepted because the server is holding too many. Try again in a few minutes."
 EVERY = 10.0
 """Seconds between two looks for sessions that are over."""
 _refusals: dict[str, str] = {}

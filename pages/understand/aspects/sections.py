@@ -70,8 +70,8 @@ def choose_measure() -> str:
         list(MEASURES),
         ACCURACY,
         format_func=lambda name: MEASURES[name].capitalize(),
-        help="The probe's accuracy counts documents, the balanced one counts every value alike. The nearest documents "
-        "are a second witness that fits nothing.",
+        help="Accuracy weights every document equally, balanced accuracy every value. The nearest documents are a "
+        "second check, without any fitting.",
     )
 
 
@@ -94,7 +94,7 @@ def matrix(shown: AspectView) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(
             plain(
-                f"Percent of the way from chance to the best at this stage; ▲ above, ▼ below random slices. "
+                "Percent of the way from chance to the best at this stage; ▲ above, ▼ below random slices. "
                 f"{count} documents, each left out once; no two are near-duplicates. {_baseline(shown)}"
             )
         )
@@ -213,8 +213,8 @@ def chosen(shown: AspectView) -> tuple[str, int]:
             st.caption(plain(f"95 %: {summary['slices_low']:.1%} to {summary['slices_high']:.1%}"))
     st.caption(
         plain(
-            f"Labels: {SOURCES.get(summary['source'], summary['source'])}. Always saying the most frequent value is "
-            f"right for {summary['majority']:.1%}."
+            f"Labels: {SOURCES.get(summary['source'], summary['source'])}. Always guessing the most frequent value is "
+            f"correct for {summary['majority']:.1%}."
         )
     )
     return aspect, head
@@ -232,7 +232,7 @@ def mingled(shown: AspectView, aspect: str, head: int) -> None:
     others = [name for name in shown.names if name != aspect and shown.pair("aspect_pairs", aspect, name)]
     if not others:
         return
-    st.subheader("Does it go together with other aspects?", help=why("Cramér's V"), anchor=False)
+    st.subheader("Is it related to other aspects?", help=why("Cramér's V"), anchor=False)
     raw = next(
         row
         for row in shown.rows["aspects"]
@@ -257,5 +257,5 @@ def mingled(shown: AspectView, aspect: str, head: int) -> None:
     strong = [name for name in others if shown.pair("aspect_pairs", aspect, name)[0]["cramers_v"] >= ENTANGLED]
     st.caption(
         "Within: documents are compared only with others of the same value of the other aspect."
-        + (f" {plain(aspect)} goes together with {plain(', '.join(strong))}: believe that column." if strong else "")
+        + (f" {plain(aspect)} goes together with {plain(', '.join(strong))}: rely on that column." if strong else "")
     )

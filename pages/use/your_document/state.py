@@ -116,7 +116,7 @@ def consensus_sentences(
     usual = float(np.median(found.percentiles[0]))
     if usual >= EVERY_TOPIC or usual <= 100 - EVERY_TOPIC:
         side = "nearer to" if usual > 50 else "farther from"
-        said.append(f"But it is {side} nearly every topic than most of the corpus is, so this tells little.")
+        said.append(f"But it is {side} nearly every topic than most of the corpus is, so this says little.")
     if reliability is None:
         return said + _counted(votes, topics)
     return said + _weighted(votes, topics, reliability)

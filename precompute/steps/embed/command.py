@@ -181,7 +181,7 @@ def _check_stored(options: argparse.Namespace) -> None:
     run = Run(options.cache, options.run)
     if options.store_vectors != SAMPLE and run.exists() and run.manifest().is_sampled and not options.replace:
         raise Mistake(
-            f"The run '{options.run}' keeps the vectors of {sampled(run.manifest())}. Add --replace to embed all anew."
+            f"The run '{options.run}' keeps the vectors of {sampled(run.manifest())}. Add --replace to embed all again."
         )
 
 
@@ -208,7 +208,7 @@ def summary(run: str, result: EmbedResult) -> str:
     if result.added is not None:
         return (
             f"{run}: stage {result.added} ({STAGES[result.added].name}) was added to {manifest.corpus['documents']:,} "
-            f"documents; the other stages are as they were."
+            "documents; the other stages are as they were."
         )
     lines = [
         f"{run}: {manifest.corpus['documents']:,} documents × {model['heads']} heads × {stages_counted(manifest)} "

@@ -71,8 +71,8 @@ def _embed(embed: Callable[[list[str]], Embedded], texts: list[str], first: int,
         found.failed[first] = reason
         if len(found.failed) > most:
             raise Mistake(
-                f"More than {most} documents of one part could not be embedded. The last: {reason} Where that is as it "
-                "should be, raise --max-failures."
+                f"More than {most} documents of one part could not be embedded. The last: {reason} If that is "
+                "expected, raise --max-failures."
             )
         return
     half = len(texts) // 2

@@ -71,7 +71,7 @@ def make(job: LabelJob) -> SourceLabels:
 
 def _open(job: LabelJob) -> LocalSource:
     if job.config.file is None:
-        raise Mistake("--labels file needs a file with an id and a topic a row. Give it with --label-file.")
+        raise Mistake("--labels file needs a file with one id and topic per row. Give it with --label-file.")
     if not job.config.file.is_file():
         raise Mistake(f"There is no file '{job.config.file}'. Check --label-file.")
     found = find(str(job.config.file), KINDS)

@@ -128,7 +128,7 @@ def _collected(job: LabelJob, config: AskConfig, answers: AnswerStore, tally: Ta
     remedy = "Start the same command again to go on."
     notes = []
     if missing:
-        notes.append(f"{tally.stopped or f'{missing:,} documents have no answer, as the server failed.'} {remedy}")
+        notes.append(f"{tally.stopped or f'{missing:,} documents have no answer because the server failed.'} {remedy}")
     if tally.spent is not None:
         notes.append(f"This time ${tally.spent:,.2f} were spent; {tally.reused:,} answers were there from before.")
     asking, server = job.config.asking, other_server(config.base_url)

@@ -70,7 +70,7 @@ def _summary(options: argparse.Namespace, result: StepResult) -> str:
     queries = step.counts["queries"]
     by = f"{queries:,} queries" + (" and its topics" if step.counts["tasks"] > 1 else "") if queries else "its topics"
     return (
-        f"{run}: heads judged by {by} at {stages_counted(manifest)} in {clock(step.seconds)}. "
+        f"{run}: heads evaluated on {by} at {stages_counted(manifest)} in {clock(step.seconds)}. "
         f"See 'python -m precompute report {run}' and the page Retrieval lab."
     )
 

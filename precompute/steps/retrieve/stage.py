@@ -89,7 +89,9 @@ def study_stage(
         fitting = queries_that_fit(len(found.posed.own), found.index.docs, heads)
         chosen = np.sort(np.random.default_rng(given.seed).permutation(len(found.posed.own))[:fitting])
         posed = found.posed.some(chosen)
-        asked = ask(found.index, posed, found.topics, lambda share: on_progress(_SHARES[0] * share, "every head looks"))
+        asked = ask(
+            found.index, posed, found.topics, lambda share: on_progress(_SHARES[0] * share, "every head searches")
+        )
         summed = _summed(found.index, posed, output, chosen) if stage == SHARE else None
         study_task(tables, stage, task, posed, found.index, asked, scales, given, on_progress, summed)
     return tables
@@ -158,7 +160,7 @@ def study_task(
         )
         add_pruned(tables, stage, task, way, metric, places, made, scales, len(asked.seen))
         if way in ("full", SIDE_BY_SIDE) and len(made.enough.heads) < len(scales.scores):
-            on_progress(pruned, "equally many numbers, chosen otherwise")
+            on_progress(pruned, "as many numbers, chosen without heads")
             found_rivals = rivals(index, posed, asked.topics, made.enough.heads, metric, places, given.seed)
             add_rivals(tables, stage, task, len(made.enough.heads), found_rivals)
     on_progress(pruned, "learning weights")

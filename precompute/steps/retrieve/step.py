@@ -53,7 +53,7 @@ class RetrieveConfig:
         if unknown := [way for way in self.ways if way not in WAYS]:
             raise Mistake(f"There is no way to rank called '{unknown[0]}'. Choose one of: {', '.join(WAYS)}.")
         if self.limit < 2:
-            raise Mistake(f"--query-limit {self.limit} is too few to judge by. Give 2 or more.")
+            raise Mistake(f"--query-limit {self.limit} is too few to evaluate heads with. Give 2 or more.")
 
 
 def run(config: RetrieveConfig, progress: Progress | None = None, work: Work | None = None) -> StepResult:

@@ -30,7 +30,7 @@ def _summary(options: argparse.Namespace, result: StepResult) -> str:
     before, after = (step.counts[name] / 1e6 for name in ("bytes_before", "bytes"))
     line = f"{run}: vectors of {sampled(manifest)} kept, {after:,.1f} MB of {before:,.1f} MB. Figures and maps stay."
     if not manifest.is_done("retrieve"):
-        line += "\n  Heads were not judged ('retrieve'), and cannot be any more."
+        line += "\n  Heads were not evaluated ('retrieve'), and no longer can be."
     return line
 
 

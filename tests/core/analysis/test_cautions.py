@@ -165,7 +165,7 @@ def test_a_source_with_one_label_for_everything_has_no_kappa() -> None:
     pair = compare(source("column", "a", "b", "a", "c"), source("openai", "a", "a", "a", None))
     assert pair.constant == ("openai",)
     assert pair.sentence == (
-        "column and openai agree on 66.7% of 3 documents that both have labelled; Cohen's kappa says nothing, as "
+        "column and openai agree on 66.7% of 3 documents that both have labelled; Cohen's kappa is undefined, because "
         "openai gave all of them one topic."
     )
     found = the_one(cautions(run_of(30, 30, 30), [pair]))

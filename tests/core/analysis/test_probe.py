@@ -88,7 +88,7 @@ def test_parts_of_the_corpus_find_their_samples(part: int) -> None:
 @pytest.mark.parametrize(("docs", "heads"), [(9, 3), (0, 3), (100, 1)])
 def test_too_few_documents_or_heads(docs: int, heads: int) -> None:
     with pytest.raises(
-        Mistake, match=rf"^The probe needs at least 10 documents and 2 heads, and here are {docs} and {heads}\.$"
+        Mistake, match=rf"^The probe needs at least 10 documents and 2 heads; this run has {docs} and {heads}\.$"
     ):
         choose_samples(docs, heads)
 

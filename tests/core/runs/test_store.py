@@ -456,7 +456,7 @@ def test_a_manifest_that_lacks_something(run: Run, key: str) -> None:
     del found[key]
     path.write_text(json.dumps(found))
     sentence = mistake(run.manifest)
-    assert "lacks what this program needs" in sentence
+    assert "is missing what this program needs" in sentence
     assert key in sentence
     assert run.rebuild in sentence
 
@@ -501,7 +501,9 @@ def test_a_table_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypat
 
     monkeypatch.setattr(pq, "write_table", half)
     sentence = mistake(lambda: write_table(tmp_path / "x" / "t.parquet", documents_table(), ""))
-    assert sentence.startswith("There is no room to write t.parquet (No space left on device). Free some space")
+    assert sentence.startswith(
+        "There is not enough space to write t.parquet (No space left on device). Free some space"
+    )
     assert list((tmp_path / "x").iterdir()) == []
 
 

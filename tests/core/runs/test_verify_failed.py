@@ -83,7 +83,7 @@ def test_files_that_cannot_be(run: Run) -> None:
     assert problems(run) == (f"failed.parquet was made from other inputs than the manifest says. {AGAIN}",)
     nullable = pa.schema([pa.field(field.name, field.type) for field in FAILED])
     write(run, [LEFT_OUT[0], {"place": 5, "id": "y"}], schema=nullable)
-    assert problems(run) == (f"failed.parquet lacks a document's place, id or reason. {AGAIN}",)
+    assert problems(run) == (f"failed.parquet is missing a document's place, id or reason. {AGAIN}",)
     write(run, [{"place": 1, "id": "x"}], schema=nullable.remove(2))
     assert problems(run) == (f"failed.parquet has no column 'reason'. {AGAIN}",)
     write(run, LEFT_OUT)

@@ -235,7 +235,7 @@ def test_the_main_part_without_what_stands_around_it() -> None:
     page = f"<nav>Home</nav><main><h1>Ice</h1><p>{body}</p><aside>Buy now</aside></main><footer>©</footer>"
     found = one("a.html", page.encode())
     assert found.text == f"Ice\n\n{body.strip()}"
-    assert found.notes == ("The page's main part was taken; what stands around it not.",)
+    assert found.notes == ("Only the main part of the page was read.",)
 
 
 @pytest.mark.parametrize("mark", ["<main>Short.</main>", "<article>One.</article><article>Two.</article>", ""])

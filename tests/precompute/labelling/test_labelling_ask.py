@@ -280,7 +280,7 @@ def test_a_bad_answer_is_asked_for_once_more_even_after_a_restart(
         assert (first["temperature"], second["temperature"]) == (0.0, 0.5)
         answer = answer_of("About Sports.", config, answers)
         assert answer is not None
-        assert answer.reason == "the answer is no topic of the list: Alchemy"
+        assert answer.reason == "the answer is not a topic on the list: Alchemy"
         assert answer.completion_tokens == 2 * COMPLETION_TOKENS
         # Killed between the two: the bad answer counts, and one chance is left.
         answers.connection.execute("UPDATE answers SET final = 0, paid = 1")

@@ -46,9 +46,9 @@ def test_a_topic_is_found(text: str, expected: ReadAnswer) -> None:
         ('"Sports"', "the answer has no topic"),
         ('{"label": "Sports"}', "the answer has no topic"),
         ('{"topic": ["Sports"]}', "the answer has no topic"),
-        ('{"topic": "Alchemy"}', "the answer is no topic of the list: Alchemy"),
-        ('{"topic": "twin"}', "the answer is no topic of the list: twin"),  # two are alike: it cannot be said which
-        ('{"topic": "Sport"}', "the answer is no topic of the list: Sport"),
+        ('{"topic": "Alchemy"}', "the answer is not a topic on the list: Alchemy"),
+        ('{"topic": "twin"}', "the answer is not a topic on the list: twin"),  # two are alike: it cannot be said which
+        ('{"topic": "Sport"}', "the answer is not a topic on the list: Sport"),
     ],
 )
 def test_anything_else_has_a_reason(text: str | None, reason: str) -> None:
