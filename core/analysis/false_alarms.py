@@ -44,7 +44,7 @@ COUNTED: dict[str, Counted] = {
         {
             role: {
                 SHUFFLED: Fired(11 if role == "aligned" else 0, 360),
-                SLICES: Fired(0, 36),
+                SLICES: Fired(0, 48),
                 UNTRAINED: Fired(0, 36),
             }
             for role in _ROLES
@@ -55,8 +55,12 @@ COUNTED: dict[str, Counted] = {
         {**{name: {UNTRAINED: Fired(0, 360)} for name in _SHOWN}, "broad": {UNTRAINED: Fired(360, 360)}},
     ),
     DEPTH: Counted(
-        "searches over all layers of a stage",
-        {},
+        "searches over the layers of a stage",
+        {
+            PEAK: {SHUFFLED: Fired(0, 40), UNTRAINED: Fired(0, 4)},
+            SPECIALISE: {SHUFFLED: Fired(0, 40), UNTRAINED: Fired(0, 4)},
+            BEST: {SHUFFLED: Fired(0, 40), UNTRAINED: Fired(0, 4)},
+        },
     ),
     PRUNED: Counted(
         "sets",
@@ -77,7 +81,7 @@ def fires(kind: str, *rules: str) -> str:
     found = [counted.rates[rule] for rule in rules or counted.rates if rule in counted.rates]
     if not found:
         return ""
-    parts = []
+    parts: list[str] = []
     for control in (SHUFFLED, SLICES, UNTRAINED):
         rates = [rate[control] for rate in found if control in rate]
         if rates:
