@@ -38,7 +38,7 @@ def big_run(cache: Path) -> Run:
 
     if run.folder.exists():
         run.remove()
-    model = build(cache, DOCUMENTS)
+    model = build(cache, DOCUMENTS, (1, 2, 3))
     analyse(AnalyseConfig(cache, NAME, model=model))
     _write_texts(run)
     write_maps(run)

@@ -1,7 +1,8 @@
 """How often each rule about heads fires where nothing is to be found: measured, for tooltips, documentation and tests.
 
 On the demo with all-MiniLM-L6-v2, by ``python -m benchmarks.false_alarms`` (ten shuffles; random weights of seed 0) and
-``python -m benchmarks.false_types all-MiniLM-L6-v2 5`` (random weights of seeds 0 to 4).
+``python -m benchmarks.false_types all-MiniLM-L6-v2 5`` (random weights of seeds 0 to 4). Depth on random slices: the
+false alarms of ``core.analysis.layer_findings.DepthTest``, 200 slicings at each of four stages.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ COUNTED: dict[str, Counted] = {
         {
             role: {
                 SHUFFLED: Fired(11 if role == "aligned" else 0, 360),
-                SLICES: Fired(0, 36),
+                SLICES: Fired(0, 48),
                 UNTRAINED: Fired(0, 36),
             }
             for role in _ROLES
@@ -55,8 +56,12 @@ COUNTED: dict[str, Counted] = {
         {**{name: {UNTRAINED: Fired(0, 360)} for name in _SHOWN}, "broad": {UNTRAINED: Fired(360, 360)}},
     ),
     DEPTH: Counted(
-        "searches over all layers of a stage",
-        {},
+        "searches over the layers of a stage",
+        {
+            PEAK: {SHUFFLED: Fired(0, 40), UNTRAINED: Fired(0, 4)},
+            SPECIALISE: {SHUFFLED: Fired(0, 40), SLICES: Fired(26, 800), UNTRAINED: Fired(0, 4)},
+            BEST: {SHUFFLED: Fired(0, 40), SLICES: Fired(34, 800), UNTRAINED: Fired(0, 4)},
+        },
     ),
     PRUNED: Counted(
         "sets",
@@ -77,7 +82,7 @@ def fires(kind: str, *rules: str) -> str:
     found = [counted.rates[rule] for rule in rules or counted.rates if rule in counted.rates]
     if not found:
         return ""
-    parts = []
+    parts: list[str] = []
     for control in (SHUFFLED, SLICES, UNTRAINED):
         rates = [rate[control] for rate in found if control in rate]
         if rates:

@@ -16,8 +16,8 @@ from core.retrieval.aspect_switch import FOLLOW, PLACES
 from core.retrieval.metrics import metric_name
 from core.retrieval.rivals import RIVALS
 from core.retrieval.tasks import TASKS
+from core.retrieval.ways import SIDE_BY_SIDE
 from core.runs.tables import Row
-from core.runs.vocabulary import SIDE_BY_SIDE
 
 _BYTES = 2
 """Of a float16."""

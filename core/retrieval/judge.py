@@ -9,8 +9,7 @@ import numpy as np
 
 from core.retrieval.head_index import largest_in_rows
 from core.retrieval.metrics import METRICS, Relevance, measured
-from core.retrieval.ways import DEPTH, WAYS, Heads, Seen
-from core.runs.vocabulary import SIDE_BY_SIDE
+from core.retrieval.ways import DEPTH, SIDE_BY_SIDE, WAYS, Heads, Seen
 
 METRIC, PLACES = "ndcg", 10
 """What heads are chosen by, unless somebody says otherwise."""

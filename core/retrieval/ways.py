@@ -10,10 +10,10 @@ import numpy as np
 from core.errors import Mistake, listed
 from core.model.stages import SHARE
 from core.retrieval.head_index import HeadIndex, largest, nearest_by_head
-from core.runs.vocabulary import SIDE_BY_SIDE
 
 DEPTH = 32
 """A head votes for so many of its nearest documents."""
+SIDE_BY_SIDE = "side by side"
 _FUSION = 60
 _LEAST_DISTANCE = 1e-6
 """Below it float32 cosines do not tell documents apart; 1/d would be any number."""

@@ -183,6 +183,18 @@ def test_aspects_are_read_at_stage_4_too(cache: Path, command: Callable[..., Any
     assert command("verify", "four", "--cache", cache).status == 0
 
 
+def test_zero_shot_labels_go_by_the_model_s_own_embedding(
+    cache: Path, tiny_model: Path, command: Callable[..., Any]
+) -> None:
+    run = Run(cache, "four")
+    names = read_topics(run)
+    nearest = (unit(vectors(run, 3)) @ unit(names.vectors[3]).T).argmax(axis=1)
+    asked = ("--labels", "zero-shot", "--topics", "labels", "--model", tiny_model, "--cache", cache)
+    assert command("label", "four", *asked).status == 0
+    assert run.documents(["topic"])["topic"].to_pylist() == [names.names[at] for at in nearest]
+    assert run.manifest().steps["label"].options["stage"] == 3
+
+
 def test_a_damaged_basis_is_found(cache: Path, command: Callable[..., Any]) -> None:
     path = Run(cache, "four").share_basis_path
     path.write_bytes(path.read_bytes()[:-30])

@@ -31,12 +31,11 @@ from core.retrieval.tasks import (
 )
 from core.retrieval.turned import ShareRows, TurnedHeads
 from core.retrieval.votes import Say
-from core.retrieval.ways import DEPTH
+from core.retrieval.ways import DEPTH, SIDE_BY_SIDE
 from core.runs.manifest import Manifest
 from core.runs.results import read_topics
 from core.runs.run import Run
 from core.runs.shares import space_of
-from core.runs.vocabulary import SIDE_BY_SIDE
 from precompute.job.progress import OnProgress
 from precompute.job.step import Rows
 from precompute.job.vectors import StageVectors

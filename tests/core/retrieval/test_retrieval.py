@@ -34,7 +34,7 @@ def brute(way: str, docs: np.ndarray, query: np.ndarray, weights: np.ndarray, sc
     docs, query = docs.astype(np.float64), query.astype(np.float64)
     count, heads, _ = docs.shape
     on = [head for head in range(heads) if weights[head]]
-    if way == "full":
+    if way in ("full", "side by side"):
         scaled = np.sqrt(weights)[:, None]
         return [cosine((doc * scaled).ravel(), (query * scaled).ravel()) for doc in docs]
     each = [[cosine(doc[head], query[head]) for head in range(heads)] for doc in docs]
