@@ -1,7 +1,8 @@
 """A sweep of every head against one plain pass over the same documents: ``python -m benchmarks.ablation``.
 
-The sweep as the step ``ablate`` does it, a layer at a time, with whole layers and without random removals. Before every layer the plain pass is timed again: a ratio
-is what counts, for the machine's speed drifts. The peak of memory is that of a process each.
+The sweep as the step ``ablate`` does it, a layer at a time, with whole layers and without random removals. Before every
+layer the plain pass is timed again: a ratio is what counts, for the machine's speed drifts. The peak of memory is that
+of a process each.
 """
 
 from __future__ import annotations
