@@ -1,7 +1,8 @@
 """A sweep of every head against one plain pass over the same documents: ``python -m benchmarks.ablation``.
 
-The sweep as the step ``ablate`` does it, a layer at a time. Before every layer the plain pass is timed again: a ratio
-is what counts, for the machine's speed drifts. The peak of memory is that of a process each.
+The sweep as the step ``ablate`` does it, a layer at a time, with whole layers and without random removals. Before every
+layer the plain pass is timed again: a ratio is what counts, for the machine's speed drifts. The peak of memory is that
+of a process each.
 """
 
 from __future__ import annotations
@@ -31,10 +32,11 @@ PLAIN, SWEEP = "plain", "sweep"
 
 
 def sweep_layer(model: Embedder, texts: list[str], layer: int) -> np.ndarray:
-    """Every head of ``layer`` (from 1) off: ``[head, doc, hidden]``."""
+    """Every head of ``layer`` (from 1) off, then all of them: ``[1 + head, doc, hidden]``."""
     shape = model.info.shape
-    rows = np.empty((shape.heads, len(texts), shape.hidden), dtype=np.float32)
-    for batch, swept in model.sweep(texts, [model.without([(layer, head)]) for head in range(1, shape.heads + 1)]):
+    each = [(layer, head) for head in range(1, shape.heads + 1)]
+    rows = np.empty((1 + shape.heads, len(texts), shape.hidden), dtype=np.float32)
+    for batch, swept in model.sweep(texts, [*(model.without([one]) for one in each), model.without(each)]):
         rows[swept.change, batch] = swept.output.float().cpu().numpy()
     return rows
 

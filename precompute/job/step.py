@@ -122,6 +122,7 @@ class StepRun:
         self._parts.append(part)
         paths = {name: self.staging / part / f"{name}.parquet" for name in STEPS[self.name].tables}
         if all(digest_of(path) == self.inputs for path in (*paths.values(), *also)):
+            self.meter.restart()
             return
         rows = make()
         for name, path in paths.items():

@@ -164,7 +164,7 @@ def test_another_layer_shows_what_its_heads_carry(cache: Path, tmp_path: Path, m
     planted_layers(Run(tmp_path, "planted"))
     text = said(page_at(tmp_path, PAGE, monkeypatch, layer="1"))
     assert "**genre**: head 3." in text
-    assert "60 documents, each left out once" in text
+    assert "60 of 120 documents, sampled by topic, each left out once" in text
     assert "40 random slicings" in text
     assert "One aspect in one head" not in text  # documents are stored for the run's own layer alone
     own = said(page_at(tmp_path, PAGE, monkeypatch))

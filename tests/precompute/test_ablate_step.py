@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from core.runs.run import Run
 from core.runs.table_checks import Sizes, check_rows
 from core.runs.verify import verify
 from precompute.job.fingerprint import part_digest
+from precompute.job.progress import Report
 from precompute.job.topic_vectors import TopicModel
 from precompute.steps.ablate import step as ablate
 from precompute.steps.ablate.config import AblateConfig
@@ -143,8 +145,14 @@ def test_it_is_skipped_and_goes_on_with_the_layers_that_are_missing(
     with pytest.raises(KeyboardInterrupt):
         ablate.run(made)
     assert not Run(made.cache, "tiny").manifest().is_done("ablate")
-    assert not ablate.run(made).skipped
+    reports: list[Report] = []
+    assert not ablate.run(made, SimpleNamespace(show=reports.append, close=lambda: None)).skipped
     assert seen == [1, 2, 2]
+    # Layer 1 was there: its share of the work says nothing about the time that is left.
+    arrived = next(report for report in reports if report.message == "layer 2 of 2")
+    assert arrived.fraction is not None
+    assert arrived.fraction > 0.5
+    assert arrived.seconds_left is None
     resumed = rows_of(made)
     assert ablate.run(made).skipped
     assert not ablate.run(replace(made, again=True)).skipped

@@ -87,15 +87,15 @@ def negative_heads(shown: AblationView) -> None:
         st.markdown("No head's removal helps beyond the noise.")
         return
     types = attention_rows(shown.state) if shown.manifest.is_done("attention") else {}
+    said = []
     for row in sorted(rows, key=lambda row: -float(row["change"])):
         place = (row["layer"], row["head"])
         attends = f" Its attention is {types[place]['type']}." if place in types else ""
-        st.markdown(
-            plain(
-                f"{head_name(row).capitalize()}: {points(row['change'])} more of {measure_name(row['measure'])} "
-                f"without it (95 % CI {points(row['low'])} to {points(row['high'])}).{attends}"
-            )
+        said.append(
+            f"{head_name(row).capitalize()}: {points(row['change'])} more of {measure_name(row['measure'])} "
+            f"without it (95 % CI {points(row['low'])} to {points(row['high'])}).{attends}"
         )
+    st.markdown("\n".join(f"- {plain(one)}" for one in said))
     if not types:
         st.caption(f"Their attention types are not measured yet. Run `{command('attention', shown.state.run.name)}`.")
 
@@ -135,5 +135,5 @@ def _disagreement(heads: list[ComparedHead]) -> list[str]:
             continue
         names = ", ".join(f"layer {one.layer} head {one.head}" for one in some[:6])
         more = f" and {len(some) - 6} more" if len(some) > 6 else ""
-        said.append(f"{len(some)} {'head' if len(some) == 1 else 'heads'}: {words} ({names}{more}).")
+        said.append(f"{words.capitalize()}: {names}{more}.")
     return said or ["Neither instrument singles out a head."]

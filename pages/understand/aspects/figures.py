@@ -19,6 +19,8 @@ from pages.shared.theme import GRID_LINE, QUIET, SEQUENTIAL, SERIES, SMALL_TICK_
 _MARKS = {ABOVE: "▲", BELOW: "▼"}
 _RADIUS = float(np.sqrt(5.991))
 """Of the ellipse that holds 95 % of a bivariate normal distribution, in standard deviations."""
+_LABEL = np.array([0.03, 0.1])
+"""A label's width and height, as shares of what the points span."""
 _KINDS = ("both", "across", "up", "neither")
 _LOOK = {"both": (3, "star"), "across": (1, "circle"), "up": (2, "diamond"), "neither": (5, "circle-open")}
 
@@ -90,6 +92,7 @@ def pair_figure(
         name="95 % of random slices",
         hoverinfo="skip",
     )
+    places = _label_places(np.array([[row["value"] for row in each[1:]] for each in rows]).T)
     for kind in _KINDS:
         pairs = [pair for pair in zip(rows[0][1:], rows[1][1:], strict=True) if _kind(*pair) == kind]
         colour, symbol = _LOOK[kind]
@@ -100,7 +103,7 @@ def pair_figure(
             y=[other["value"] for _, other in pairs],
             mode="markers+text",
             text=[str(one["head"]) for one, _ in pairs],
-            textposition="top center",
+            textposition=[places[int(one["head"]) - 1] for one, _ in pairs],
             marker={"size": 12, "symbol": symbol, "color": SERIES[theme][colour], "line": {"width": 1.5}},
             name=_named(kind, names),
             customdata=[[one["head"], one["verdict"], other["verdict"]] for one, other in pairs],
@@ -121,6 +124,19 @@ def pair_figure(
         dragmode=False,
     )
     return figure
+
+
+def _label_places(points: np.ndarray) -> list[str]:
+    """``[head]`` of ``points[head, axis]``: above, or below where a point just above or beside it has its label."""
+    spread = np.ptp(points, axis=0)
+    scaled = points / np.where(spread > 0, spread, 1)
+    found = ["top center"] * len(points)
+    order = np.argsort(-scaled[:, 1], kind="stable")
+    for at, head in enumerate(order):
+        near = (np.abs(scaled[order[:at]] - scaled[head]) < _LABEL).all(axis=1)
+        if any(found[other] == "top center" for other in order[:at][near]):
+            found[head] = "bottom center"
+    return found
 
 
 def pair_alt(names: tuple[str, str], rows: tuple[Sequence[Row], ...]) -> str:

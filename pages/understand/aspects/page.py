@@ -22,7 +22,7 @@ st.markdown(
 @shows_mistakes
 def aspects(state: RunState) -> None:
     assert state.manifest is not None
-    left, right, last = st.columns((4, 3, 3), gap="medium", vertical_alignment="top")  # four stages fit at 1400 px
+    left, right, last = st.columns((5, 3, 3), gap="medium", vertical_alignment="top")
     with left:
         stage = choose_stage(state.manifest)
     with right:

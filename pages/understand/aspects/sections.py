@@ -9,7 +9,7 @@ import pyarrow as pa
 import streamlit as st
 
 from core.analysis.aspect_findings import ENTANGLED, AspectRows
-from core.analysis.aspect_probe import ACCURACY, MEASURES
+from core.analysis.aspect_probe import ACCURACY, MEASURES, NEAREST, NEIGHBOUR_SAMPLE, SAMPLE
 from core.analysis.null import ABOVE
 from core.runs.aspects import SOURCES
 from core.runs.labels import CIRCULAR
@@ -89,13 +89,11 @@ def matrix(shown: AspectView) -> None:
 
     grid = matrix_grid(shown.names, shown.heads, shown.summaries, show.theme())
     layer_grid(grid, "aspect matrix", _mark(shown), pick)
-    documents = {row["documents"] for row in shown.summaries.values()}
-    count = f"{min(documents):,}" if len(documents) == 1 else f"{min(documents):,} to {max(documents):,}"
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(
             plain(
                 "Percent of the way from chance to the best at this stage; ▲ above, ▼ below random slices. "
-                f"{count} documents, each left out once; no two are near-duplicates. {_baseline(shown)}"
+                f"{_sampled(shown)} {_baseline(shown)}"
             )
         )
         show.downloads("aspects", lambda: pa.Table.from_pylist([row for each in shown.heads.values() for row in each]))
@@ -104,6 +102,23 @@ def matrix(shown: AspectView) -> None:
         st.warning(
             f"Circular: the embedding itself made the labels of {plain(', '.join(circular))}.", icon=":material/sync:"
         )
+
+
+def _sampled(shown: AspectView) -> str:
+    """How many documents were looked at, of how many."""
+    manifest = shown.state.manifest
+    assert manifest is not None
+    documents = {int(row["documents"]) for row in shown.summaries.values()}
+    how, most = "each left out once", int(manifest.steps["aspects"].options.get("sample", SAMPLE))
+    if shown.measure == NEAREST:
+        documents = {min(each, NEIGHBOUR_SAMPLE) for each in documents}
+        how, most = "compared with each other", min(most, NEIGHBOUR_SAMPLE)
+    total = int(manifest.corpus["documents"])
+    count = " to ".join(f"{each:,}" for each in sorted({min(documents), max(documents)}))
+    if max(documents) < total:
+        count += f" of {total:,}"
+    sampled = " sampled by topic," if total > most or (shown.layer is not None and max(documents) < total) else ""
+    return f"{count} documents,{sampled} {how}; no two are near-duplicates."
 
 
 def _carried(shown: AspectView) -> str:
@@ -175,7 +190,7 @@ def against_each_other(shown: AspectView) -> None:
         pair_figure(both, rows, slices, shown.measure, show.theme()),
         PAIR,
         data,
-        f"The ellipse holds 95 % of random slices. All heads together: {full}. Click a head to open its profile.",
+        f"The ellipse holds 95 % of random slices. All heads together: {full}. Click a head to get to its profile.",
         alt=pair_alt(both, rows),
         on_pick=pick,
     )

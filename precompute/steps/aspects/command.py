@@ -41,7 +41,8 @@ def _summary(options: argparse.Namespace, result: StepResult) -> str:
         return f"{run}: no aspect has two values with enough documents. Label the documents, or add a column."
     return (
         f"{run}: {counts['aspects']} aspect{'s' if counts['aspects'] > 1 else ''} × {stages_counted(manifest)} × "
-        f"{manifest.shape.heads} heads, probed on {counts['documents']:,} documents in {clock(step.seconds)}."
+        f"{manifest.shape.heads} heads, probed on {counts['documents']:,} of {manifest.corpus['documents']:,} "
+        f"documents in {clock(step.seconds)}."
     )
 
 
