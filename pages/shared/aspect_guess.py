@@ -11,6 +11,7 @@ from core.analysis.aspect_probe import ACCURACY
 from core.analysis.document_profile import corpus_mean
 from core.analysis.examples import Examples, examples_of
 from core.analysis.null import ABOVE
+from core.analysis.wording import percent
 from core.runs.aspects import LENGTH, TOPIC, Aspect, aspects_of
 from core.runs.run import Run
 from pages.shared import show
@@ -64,7 +65,7 @@ def aspects_section(state: RunState, stage: int, head: int, vectors: np.ndarray)
         none = "" if carriers else " No head carries it beyond random slices at this stage."
         st.markdown(f"{plain(shortened(name, 40).capitalize())}: {', '.join(said)}.{none}")
         table[shortened(name, 40)] = show.cells(guesses)
-        table[f"right, {shortened(name, 40)}"] = [f"{mine[at]['value']:.0%}" for at in range(len(guesses))]
+        table[f"right, {shortened(name, 40)}"] = [percent(mine[at]["value"]) for at in range(len(guesses))]
     with st.expander(f"Every head; head {head} is the chosen one"):
         st.dataframe(table, hide_index=True)
     st.caption(

@@ -166,7 +166,7 @@ def test_topic_match_has_the_runs_figures(open_page: Callable[..., AppTest], run
     rates = [row for row in read_analysis(run, "topic_match").to_pylist() if wanted.items() <= row.items()]
     assert heads["top 1"].tolist() == pytest.approx([100 * row["rate"] for row in rates])
     assert list(heads) == ["head", "top 1", "interval 1"]
-    assert plain("Not shown: top 5 and 10. With 4 topics these are 100\u00a0% by construction.") in said(app)
+    assert plain("Not shown: top 5 and 10. With 4 topics these are 100\u00a0\u00a0% by construction.") in said(app)
 
 
 def test_the_list_has_the_documents_that_disagree_largest_margin_first(
@@ -453,7 +453,7 @@ def test_two_sources_are_compared_with_kappa_and_a_confusion(
     assert same == 36 / 54
     kappa = cohen_kappa_score(*zip(*both, strict=True))
     metrics = {metric.label: metric.value for metric in app.metric}
-    assert metrics["Same topic"] == "66.7%"
+    assert metrics["Same topic"] == "66.7\u00a0%"
     assert metrics["Cohen's kappa"] == f"{kappa:.2f}"
     assert metrics["Labelled by both"] == "54"
     low, high = map(float, metrics["95 % CI"].split(" to "))

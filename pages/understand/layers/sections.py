@@ -18,6 +18,7 @@ from core.analysis.layer_findings import (
 )
 from core.analysis.layer_measures import DIFFERENCE, MEASURES
 from core.analysis.null import WITHIN
+from core.analysis.wording import percent
 from core.runs.labels import CIRCULAR_NOTE, label_facts
 from core.runs.steps import command
 from pages.shared.components.beside import asked
@@ -178,7 +179,8 @@ def _against_slices(sweep: LayerSweep, view: LayerView, measure: str) -> None:
         heads,
         f"{_sample(sweep)} Dots are single heads. The dashed line is the mean over {rows[0]['slicings']} random "
         "slicings and the band contains 95 % of their slices. Numbered heads lie outside random slices "
-        f"(Benjamini–Hochberg over the heads of a layer); the same rule flags {flagged:.1%} of random slices. The "
+        f"(Benjamini–Hochberg over the heads of a layer); the same rule flags {percent(flagged, 1)} of random "
+        "slices. The "
         "vertical line marks the chosen layer.",
         alt=f"{name} of every head at every layer, on the band of random slices.",
     )

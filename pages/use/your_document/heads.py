@@ -7,6 +7,7 @@ import pyarrow as pa
 import streamlit as st
 
 from core.analysis.document_profile import Ranks
+from core.analysis.wording import percent
 from pages.shared import show
 from pages.shared.embedding import attended
 from pages.shared.figures.words import resting, strongest_words, words_html
@@ -39,9 +40,9 @@ def words_section(shown: DocumentView) -> None:
     said = f"Mostly at {', '.join(f'“{word}”' for word in words)}. " if words else ""
     rest = resting(found, shown.head)
     if rest >= 0.005:
-        said += f"{rest:.0%} of its attention rests on special tokens, a common resting place for idle heads."
+        said += f"{percent(rest)} of its attention rests on special tokens, a common resting place for idle heads."
     elif (first := float(found.weights[shown.head - 1, 0])) >= 0.05:
-        said += f"{first:.0%} of its attention is on the very first token, a common resting place for idle heads."
+        said += f"{percent(first)} of its attention is on the very first token, a common resting place for idle heads."
     st.markdown(plain(said))
     st.html(words_html(shown.text, found, shown.head))
     st.caption(

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 import pyarrow as pa
 import streamlit as st
 
+from core.analysis.wording import percent
 from core.retrieval.head_index import largest
 from core.runs.parquet import RowLookup
 from pages.shared import show
@@ -42,7 +43,12 @@ def neighbours_section(shown: DocumentView) -> None:
         st.markdown("##### Votes of all heads", help=why("vote"))
         shares = ballot.scores / max(float(ballot.scores.sum()), 1e-12)
         items = zip(ballot.docs.tolist(), ballot.by_head, shares.tolist(), strict=True)
-        cards([_card(table, doc, [voting_heads(given), f"{share:.0%} of these votes"]) for doc, given, share in items])
+        cards(
+            [
+                _card(table, doc, [voting_heads(given), f"{percent(share)} of these votes"])
+                for doc, given, share in items
+            ]
+        )
     st.caption(
         "Numbers are cosines. Votes: each head gives its nearest document its weight, the next one half of it, and so "
         "on; heads with larger activation that tell documents apart better have more weight. Click a document to read "
