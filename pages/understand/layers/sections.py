@@ -51,12 +51,12 @@ _INNER = (
 def choose_view(sweep: LayerSweep) -> LayerView:
     """Stage and measure; the cell that was clicked, or is in the address."""
     shape = sweep.manifest.shape
-    left, right = st.columns(2, gap="medium", vertical_alignment="top")
+    left, middle, right = st.columns([4, 3, 3], gap="medium", vertical_alignment="top")
     with left:
         stage = choose_stage(sweep.manifest, sweep.manifest.study_stages)
         if stage == 3:
             st.caption(_INNER)
-    with right:
+    with middle:
         measures = sweep.measures
         measure = linked(
             st.selectbox,
@@ -67,7 +67,9 @@ def choose_view(sweep: LayerSweep) -> LayerView:
             format_func=lambda name: MEASURES[name].name,
             help="The curves and the grid show this measure.",
         )
+    with right:
         null_measure = _null_measure(sweep, stage, measure)
+    with middle:
         if null_measure == "examples":
             st.caption("How often the labelled topic is the nearest one, by the mean of each topic's other documents.")
         else:
