@@ -262,7 +262,7 @@ def test_types_and_roles_that_go_together_are_beyond_shuffled_ones() -> None:
     nothing = association(mixed)
     assert nothing is not None
     assert nothing.bits == pytest.approx(0, abs=1e-9)
-    assert "is not shown" in nothing.sentence
+    assert "are not shown to be related" in nothing.sentence
 
 
 def test_depth_is_compared_with_shuffled_families() -> None:
@@ -275,7 +275,10 @@ def test_depth_is_compared_with_shuffled_families() -> None:
     assert found.counts["none"].tolist() == [1, 0, 0, 0, 0, 0]
     assert found.p < 0.001
     assert "In the textbook's order" in found.sentence
-    assert "The other way round" in type_depth([*((7 - at, name) for at, name in [*early, *late])], 6).sentence
+    assert (
+        "The opposite of the textbook order"
+        in type_depth([*((7 - at, name) for at, name in [*early, *late])], 6).sentence
+    )
     assert "Too few families" in type_depth(early, 6).sentence
     even = [(layer, name) for layer in range(1, 7) for name in ("local", "modifier", "induction")]
     assert "No trend over depth is shown" in type_depth(even, 6).sentence

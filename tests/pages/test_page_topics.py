@@ -166,7 +166,7 @@ def test_topic_match_has_the_runs_figures(open_page: Callable[..., AppTest], run
     rates = [row for row in read_analysis(run, "topic_match").to_pylist() if wanted.items() <= row.items()]
     assert heads["top 1"].tolist() == pytest.approx([100 * row["rate"] for row in rates])
     assert list(heads) == ["head", "top 1", "interval 1"]
-    assert plain("Not shown: top 5 and 10. With 4 topics these are 100\u00a0\u00a0% by construction.") in said(app)
+    assert plain("Not shown: top 5 and 10. With 4 topics these are 100\u00a0% by construction.") in said(app)
 
 
 def test_the_list_has_the_documents_that_disagree_largest_margin_first(
@@ -437,7 +437,7 @@ def test_a_source_that_gives_one_topic_to_everything_has_no_kappa(
     metrics = {metric.label: metric.value for metric in app.metric}
     assert metrics["Cohen's kappa"] == "–"
     assert "95 % CI" not in metrics
-    assert "kappa says nothing, as file gave all of them one topic" in said(app)
+    assert "kappa is undefined, because file gave all of them one topic" in said(app)
 
 
 def test_two_sources_are_compared_with_kappa_and_a_confusion(

@@ -478,21 +478,20 @@ def test_a_peak_and_what_cannot_be_told_from_it() -> None:
     [
         (
             [0.1, 0.4, 0.2],
-            "peaks at layer 2 of 3: 40.0\u00a0% (35.0–45.0\u00a0\u00a0%), against 20.0\u00a0% "
-            "(15.0–25.0\u00a0\u00a0%) at the last layer.",
+            "peaks at layer 2 of 3: 40.0\u00a0% (35.0–45.0\u00a0%), against 20.0\u00a0% "
+            "(15.0–25.0\u00a0%) at the last layer.",
         ),
         (
             [0.1, 0.4, 0.38],
-            "but the last layer's interval meets it (38.0\u00a0% (33.0–43.0\u00a0\u00a0%)): no clear peak before the "
-            "end.",
+            "but the last layer's interval meets it (38.0\u00a0% (33.0–43.0\u00a0%)): no clear peak before the end.",
         ),
         (
             [0.1, 0.2, 0.4],
-            "strongest at the end, at layer 3 of 3: 40.0\u00a0% (35.0–45.0\u00a0\u00a0%). No other layer reaches that.",
+            "strongest at the end, at layer 3 of 3: 40.0\u00a0% (35.0–45.0\u00a0%). No other layer reaches that.",
         ),
         (
             [0.3, 0.31, 0.34],
-            "strongest at the end, at layer 3 of 3: 34.0\u00a0% (29.0–39.0\u00a0\u00a0%). Layers 1–2 cannot be told",
+            "strongest at the end, at layer 3 of 3: 34.0\u00a0% (29.0–39.0\u00a0%). Layers 1–2 cannot be told",
         ),
         ([0.04, 0.08, 0.05], "no layer's full embedding finds the topic clearly more often than guessing does."),
     ],

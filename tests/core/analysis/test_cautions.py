@@ -135,7 +135,7 @@ def test_at_chance_nothing_is_claimed_at_that_stage() -> None:
         "At stage 1 the full embedding is not shown to find the labelled topic more often than chance, so topic match "
         "says nothing about its heads. Check that the names of the topics describe the labels (--topics)."
     )
-    assert found.evidence == "stage 1: 6.0\u00a0% (4.0–9.0\u00a0\u00a0%), chance 4.0\u00a0%"
+    assert found.evidence == "stage 1: 6.0\u00a0% (4.0–9.0\u00a0%), chance 4.0\u00a0%"
     assert ruled_out([found], SAME_TOPIC, 1) is None
     by_labels = [finding for finding in findings(tables) if finding.about in BY_LABELS]
     assert {finding.about for finding in by_labels} == BY_LABELS

@@ -179,7 +179,7 @@ def test_heads_beyond_random_slices_are_named_with_their_figures() -> None:
     for figure in (
         "head 11 59.1\u00a0%",
         "head 2 6.8\u00a0%",
-        "all heads together 68.0\u00a0% (63.0–73.0\u00a0\u00a0%)",
+        "all heads together 68.0\u00a0% (63.0–73.0\u00a0%)",
         "the largest of 800 40.6\u00a0%",
     ):
         assert figure in found.evidence

@@ -357,7 +357,7 @@ def test_zero_shot_is_called_circular_wherever_topic_match_is_told(
     said = " ".join(command("report", "run", "--cache", planted.cache).out.split())
     assert CIRCULAR_NOTE in said
     assert "Labels: zero-shot: the nearest topic embedding – CIRCULAR" in said
-    assert "column and zero-shot agree on 72.2\u00a0% of 36 documents" in said
+    assert "column and zero-shot agree on 72.2 % of 36 documents" in said
     assert "by zero-shot alone 4" in said
     found = json.loads(command("report", "run", "--cache", planted.cache, "--json").out)
     assert found["labels"] == {
