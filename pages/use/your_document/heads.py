@@ -1,4 +1,4 @@
-"""What single heads do with a document: where they look, and how strongly they answer."""
+"""Single heads on a document: what they attend to, and how large their activation is."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FROM = {
 
 @shows_mistakes
 def words_section(shown: DocumentView) -> None:
-    """The words, and what they say in a sentence."""
+    """The shaded words, and a sentence that sums them up."""
     assert shown.state.manifest is not None
     model = shown.state.manifest.model
     st.subheader(f"Where head {shown.head} looks", anchor="words")
@@ -53,7 +53,7 @@ def words_section(shown: DocumentView) -> None:
 
 @shows_mistakes
 def activation_section(shown: DocumentView) -> None:
-    """How loud each head is for this document, against the corpus."""
+    """Each head's activation for this document, compared with the corpus."""
     if not shown.state.analysed:
         return
     st.subheader("Activation of each head", help=why("activation", "percentile"), anchor="activation")

@@ -1,4 +1,4 @@
-"""What of the corpus is near a document: lists, and places on the maps."""
+"""The corpus documents nearest to a document: lists, and places on the maps."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _card(table: RowLookup, doc: int, meta: list[str], score: float | None = Non
 
 @shows_mistakes
 def map_section(shown: DocumentView) -> None:
-    """Small maps; the ones of a run without maps are asked for."""
+    """Small maps; a run without maps gets a message with the command that makes them."""
     st.subheader("On the map", anchor="map")
     if not shown.state.projected:
         not_made(shown.state, "project")
