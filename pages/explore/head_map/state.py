@@ -18,8 +18,8 @@ from pages.shared.url import a, choice_to_url
 
 _CAMERA = re.compile(r"-?[0-9](\.[0-9]{1,6})?,-?[0-9](\.[0-9]{1,6})?,[0-9]{1,3}(\.[0-9]{1,3})?")
 _NAMES = ("area", "doc", "heads", "colour", "camera", "layout", "focus", "list", "front")
-"""What the browser reports when a document or an area is chosen. The camera is not called ``view``: the Head profile has
-a parameter of that name, and parameters are carried from page to page."""
+"""What the browser reports when a document or an area is chosen. The camera is not called ``view``: the Head profile
+has a parameter of that name, and parameters are carried from page to page."""
 _DECIDED, _TURN = "what the panel beside the map has decided", "times that the panel has decided"
 
 

@@ -148,8 +148,9 @@ def keep_section(shown: DocumentView, other: OtherDocument | None = None) -> Non
                 label, partial(make, shown), f"{name}.{ending}", mime, key=f"keep {ending}", on_click="ignore"
             )
     st.caption(
-        "The report opens offline and shows the figures of this page. Parquet and CSV have every stage; JSON has votes "
-        "and neighbours, too. Nothing of the document is stored on the server."
+        "The report opens offline and shows the figures of this page, without the two experiments that need the model "
+        "(a head switched off; why two texts are similar). Parquet and CSV have every stage; JSON has votes and "
+        "neighbours, too. Nothing of the document is stored on the server."
     )
 
 
