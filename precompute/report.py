@@ -19,6 +19,7 @@ from core.analysis.probe import BY_DOCUMENT, BY_SAMPLE, LEAST_DOCS
 from core.analysis.report import TopicMerges, as_json, topic_merges
 from core.analysis.topic_match import WITHIN, by_construction
 from core.analysis.topics import merged_into
+from core.analysis.wording import percent, percents
 from core.errors import Mistake
 from core.model.stages import HEADS, RANDOM, STAGES
 from core.retrieval.cautions import all_cautions
@@ -155,7 +156,7 @@ def _topic_match(tables: Tables) -> list[str]:
     topics = int(tables.manifest.steps["analyse"].counts["topics"])
     header = "".join(f"{f'nearest {k}' if k > 1 else 'nearest':<24}" for k in WITHIN)
     lines.append(f"  {'':<32}{header}")
-    cells = "".join(f"{study.TOPIC_MATCH[k]:<24.1%}" for k in WITHIN)
+    cells = "".join(f"{percent(study.TOPIC_MATCH[k], 1):<24}" for k in WITHIN)
     lines.append(f"  {'the study, full, stage 3':<32}{cells}")
     for stage in tables.manifest.stages:
         rows = tables.pick("topic_match", stage=stage, slicing=HEADS)
@@ -170,7 +171,7 @@ def _topic_match(tables: Tables) -> list[str]:
             lines.append(f"  {f'stage {stage}, {name}':<32}{cells}")
     first = tables.pick("topic_match", stage=tables.manifest.stages[0], slicing=HEADS, method="full")
     for name, key in (("chance", "chance"), ("always the most frequent", "majority")):
-        cells = "".join(f"{'–' if by_construction(row) else f'{row[key]:.1%}':<24}" for row in first)
+        cells = "".join(f"{'–' if by_construction(row) else percent(row[key], 1):<24}" for row in first)
         lines.append(f"  {name:<32}{cells}")
     return lines
 
@@ -249,7 +250,7 @@ def _maps(tables: Tables) -> list[str]:
         )
         lines.append(
             f"  {_stage(row['stage']):<14}{row['points']:,} points{sampled}; KL {row['kl']:.3f}; keeps "
-            f"{row['kept']:.0%} of the ten nearest (chance {row['kept_by_chance']:.1%}){follows}"
+            f"{percent(row['kept'])} of the ten nearest (chance {percent(row['kept_by_chance'], 1)}){follows}"
         )
     return lines
 
@@ -289,4 +290,4 @@ def _interval(row: Row) -> str:
 def _share(row: Row, topics: int) -> str:
     if by_construction(row):
         return f"– (all {topics} topics)"
-    return f"{row['rate']:.1%} ({row['low']:.1%}–{row['high']:.1%})"
+    return f"{percent(row['rate'], 1)} ({percents(row['low'], row['high'], 1)})"

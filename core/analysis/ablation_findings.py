@@ -19,6 +19,7 @@ from core.analysis.ablation_effects import (
 )
 from core.analysis.findings import Finding
 from core.analysis.null import ABOVE, BELOW, WITHIN
+from core.analysis.wording import percent
 from core.runs.tables import Row
 
 _LISTED = 5
@@ -79,7 +80,7 @@ def amount(measure: str, value: float | None, signed: bool = False) -> str:
     elif signed:
         text = f"{100 * value:+.1f}"
     else:
-        text = f"{value:.1%}" if measure in ("names", "examples") or measure.startswith(ASPECT) else f"{value:.3f}"
+        text = percent(value, 1) if measure in ("names", "examples") or measure.startswith(ASPECT) else f"{value:.3f}"
     return text.replace("-", "−")
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from core.analysis.bootstrap import RESAMPLES, percentiles
+from core.analysis.wording import percent
 from core.runs.labels import Labels, labels_of
 
 _CHUNK = 2_000_000
@@ -138,7 +139,8 @@ class Compared:
             else f"Cohen's kappa {found.kappa:.2f} ({found.low:.2f}–{found.high:.2f})"
         )
         return (
-            f"{self.first} and {self.second} agree on {found.share:.1%} of {found.documents:,} documents that both "
+            f"{self.first} and {self.second} agree on {percent(found.share, 1)} of {found.documents:,} documents "
+            "that both "
             f"have labelled; {kappa}."
         )
 

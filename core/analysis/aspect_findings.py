@@ -9,6 +9,7 @@ from typing import Any
 from core.analysis.aspect_probe import ACCURACY
 from core.analysis.findings import Finding
 from core.analysis.null import ABOVE
+from core.analysis.wording import percent, percents
 from core.runs.labels import CIRCULAR
 from core.runs.tables import Row
 
@@ -91,11 +92,12 @@ def _evidence(rows: AspectRows, stage: int, summary: Row) -> str:
         for row in rows["aspects"]
         if (row["stage"], row["aspect"], row["measure"]) == (stage, summary["aspect"], ACCURACY)
     }
-    above = [f"head {head} {row['value']:.1%}" for head, row in mine.items() if row["verdict"] == ABOVE]
+    above = [f"head {head} {percent(row['value'], 1)}" for head, row in mine.items() if row["verdict"] == ABOVE]
     return (
         f"{summary['aspect']} ({summary['classes']} values): {', '.join(above)}; random slices "
-        f"{summary['slices']:.1%} ± {summary['slices_sd']:.1%}, all heads together {mine[0]['value']:.1%}, "
-        f"chance {summary['chance']:.1%}"
+        f"{percent(summary['slices'], 1)} ± {percent(summary['slices_sd'], 1)}, all heads together "
+        f"{percent(mine[0]['value'], 1)}, "
+        f"chance {percent(summary['chance'], 1)}"
     )
 
 
@@ -152,14 +154,16 @@ def aspect_lines(rows: AspectRows) -> list[str]:
         said = "; ".join(f"{verdict}: {', '.join(heads)}" for verdict, heads in beyond.items() if heads)
         lines.append(
             f"stage {summary['stage']}, {summary['aspect']} ({summary['classes']} values, chance "
-            f"{summary['chance']:.1%}): all heads {_figure(mine[0])}, best head {best['head']} {_figure(best)}, random "
-            f"slices {summary['slices_low']:.1%} to {summary['slices_high']:.1%}; {said or 'no head beyond them'}"
+            f"{percent(summary['chance'], 1)}): all heads {_figure(mine[0])}, best head {best['head']} "
+            f"{_figure(best)}, random "
+            f"slices {percent(summary['slices_low'], 1)} to {percent(summary['slices_high'], 1)}; "
+            f"{said or 'no head beyond them'}"
         )
     return lines
 
 
 def _figure(row: Row) -> str:
-    return f"{row['value']:.1%} ({row['low']:.1%}–{row['high']:.1%})"
+    return f"{percent(row['value'], 1)} ({percents(row['low'], row['high'], 1)})"
 
 
 def _same(row: Row, other: Row) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from core.analysis.attention_measures import ENDS, MEASURES
 from core.analysis.rules import Rule, Verdict, judged
 from core.analysis.type_claims import TypeClaim
+from core.analysis.wording import percent
 
 MIXED = "mixed"
 
@@ -57,8 +58,9 @@ def _shown(sentence: str, type_: str) -> Rule[AttentionEvidence]:
 
 def _share(measure: str, words: str) -> Callable[[AttentionEvidence], str]:
     return lambda e: (
-        f"{e(measure):.0%} of its attention {words} ({e(f'{measure}_low'):.0%} to {e(f'{measure}_high'):.0%}); "
-        f"shuffled {e(f'{measure}_shuffled'):.1%}"
+        f"{percent(e(measure))} of its attention {words} ({percent(e(f'{measure}_low'))} to "
+        f"{percent(e(f'{measure}_high'))}); "
+        f"shuffled {percent(e(f'{measure}_shuffled'), 1)}"
     )
 
 
@@ -102,7 +104,7 @@ RULES: dict[str, Rule[AttentionEvidence]] = {
         lambda e: e.surely("first", 0.5, 0.4),
         lambda e: (
             _share("first", "rests on the first token in these texts")(e)
-            + (f"; more than half of it from {e('rests'):.0%} of their tokens" if e("rests") >= 0 else "")
+            + (f"; more than half of it from {percent(e('rests'))} of their tokens" if e("rests") >= 0 else "")
         ),
     ),
     "delimiter": Rule(
@@ -115,8 +117,9 @@ RULES: dict[str, Rule[AttentionEvidence]] = {
         "Rare tokens get at least half as much again as their share of the text (its interval above a quarter).",
         lambda e: e.surely("rare", 1.5 * e("rare_shuffled"), 1.25 * e("rare_shuffled")),
         lambda e: (
-            f"{e('rare'):.0%} of its attention is on rare tokens ({e('rare_low'):.0%} to {e('rare_high'):.0%}), "
-            f"{e.times_shuffled('rare'):.1f} times their share of {e('rare_shuffled'):.0%}"
+            f"{percent(e('rare'))} of its attention is on rare tokens ({percent(e('rare_low'))} to "
+            f"{percent(e('rare_high'))}), "
+            f"{e.times_shuffled('rare'):.1f} times their share of {percent(e('rare_shuffled'))}"
         ),
     ),
     "local": Rule(
@@ -166,7 +169,7 @@ def because(evidence: AttentionEvidence, type_: str) -> str:
     if type_ in RULES:
         return RULES[type_].because(evidence)
     shares = {"previous": "token before", "first": "first token", "delimiters": "delimiters", "window": "within 8"}
-    figures = ", ".join(f"{words} {evidence(measure):.0%}" for measure, words in shares.items())
+    figures = ", ".join(f"{words} {percent(evidence(measure))}" for measure, words in shares.items())
     return f"no rule holds: {figures}, entropy {evidence('entropy'):.2f}"
 
 

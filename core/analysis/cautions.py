@@ -9,7 +9,7 @@ from statistics import median
 from core.analysis.agreement import Compared
 from core.analysis.examples import LEAST_EXAMPLES
 from core.analysis.topic_match import WITHIN, by_construction
-from core.analysis.wording import plural
+from core.analysis.wording import percent, percents, plural
 from core.model.stages import HEADS
 from core.runs.tables import Row, Tables
 
@@ -116,7 +116,8 @@ def _limits_of_topic_match(tables: Tables) -> Iterator[Caution]:
             yield Caution(
                 f"At {named_stages(list(found))} {sentence}",
                 "; ".join(
-                    f"stage {stage}: {row['rate']:.1%} ({row['low']:.1%}–{row['high']:.1%}), chance {row['chance']:.1%}"
+                    f"stage {stage}: {percent(row['rate'], 1)} ({percents(row['low'], row['high'], 1)}), chance "
+                    f"{percent(row['chance'], 1)}"
                     for stage, row in found.items()
                 ),
                 (TOPIC_MATCH,),
@@ -133,7 +134,7 @@ def _constant_sources(compared: Iterable[Compared]) -> Iterator[Caution]:
             "other labels agree with them. Label the documents by another source, or with other topics (--topics).",
             "; ".join(
                 f"{pair.first} and {pair.second}: {pair.agreement.documents:,} documents labelled by both, "
-                f"{pair.agreement.share:.1%} alike"
+                f"{percent(pair.agreement.share, 1)} alike"
                 for pair in mine
             ),
         )

@@ -12,7 +12,7 @@ from core.analysis.cautions import TOPIC_MATCH, Caution, cautions, joined, named
 from core.analysis.null import ABOVE, BELOW, LEVEL, benjamini_hochberg
 from core.analysis.report import TopicMerges, mean_redundancy, most_redundant
 from core.analysis.similarity import POOLINGS
-from core.analysis.wording import plural
+from core.analysis.wording import percent, percents, plural
 from core.model.stages import HEADS, RANDOM, STAGES
 from core.runs.labels import CIRCULAR_NOTE
 from core.runs.tables import Row, Tables
@@ -102,14 +102,14 @@ def _standing_out(tables: Tables, stages: Sequence[int]) -> Iterator[Finding]:
         parts = [f"{_heads(above)} {_finds(above)} the labelled topic more often"] if above else []
         parts += [f"{_heads(below)} {_finds(below)} it less often"] if below else []
         full = tables.one("topic_match", stage=stage, slicing=HEADS, method="full", within=1)
-        named = ", ".join(f"head {row['head']} {row['value']:.1%}" for row in [*above, *below])
+        named = ", ".join(f"head {row['head']} {percent(row['value'], 1)}" for row in [*above, *below])
         all_heads = f"; all heads together {_share(full)}" if full else ""
         yield Finding(
             "heads",
             f"At stage {stage}, compared with random slices, {' and '.join(parts)}." + _circular(tables),
-            f"{named}{all_heads}; random slices {summary['slices']:.1%} on average, the largest of "
-            f"{summary['slicings'] * tables.manifest.shape.heads:,} {summary['slices_most']:.1%}, the smallest "
-            f"{summary['slices_least']:.1%}; Benjamini–Hochberg over {len(rows)} heads",
+            f"{named}{all_heads}; random slices {percent(summary['slices'], 1)} on average, the largest of "
+            f"{summary['slicings'] * tables.manifest.shape.heads:,} {percent(summary['slices_most'], 1)}, the smallest "
+            f"{percent(summary['slices_least'], 1)}; Benjamini–Hochberg over {len(rows)} heads",
         )
 
 
@@ -143,7 +143,7 @@ def across_runs(own: str, tables: Mapping[str, Tables]) -> Finding | None:
         "runs",
         f"{sentence}.",
         "; ".join(
-            f"{name}: stage {stage} head {row['best_head']} {row['best']:.1%}, p = {row['best_p']:.3f}"
+            f"{name}: stage {stage} head {row['best_head']} {percent(row['best'], 1)}, p = {row['best_p']:.3f}"
             for name, row in best.items()
         )
         + f"; by chance one run in {heads} would agree with another",
@@ -166,11 +166,12 @@ def _where_to_extract(tables: Tables, stages: Sequence[int]) -> Iterator[Finding
         stage = min(alike)
         sentence = (
             f"To use single heads, extract at stage {stage} ({STAGES[stage].name}): the best single head, head "
-            f"{rows[stage]['best_head']}, finds the labelled topic for {rows[stage]['best']:.0%} of held-out documents."
+            f"{rows[stage]['best_head']}, finds the labelled topic for {percent(rows[stage]['best'])} of held-out "
+            "documents."
         )
         if others := [other for other in alike if other != stage]:
             named = named_stages(others)
-            said = " and ".join(f"{rows[other]['best']:.0%}" for other in others)
+            said = " and ".join(percent(rows[other]["best"]) for other in others)
             sentence += f" {named.capitalize()} {'is' if len(others) == 1 else 'are'} not shown to differ ({said})."
     else:
         sentence = (
@@ -178,8 +179,9 @@ def _where_to_extract(tables: Tables, stages: Sequence[int]) -> Iterator[Finding
             "more often than the best random slice."
         )
     parts = [
-        f"stage {stage}: head {row['best_head']} {row['best']:.1%}, best random slice {row['best_slice']:.1%} (95 % "
-        f"below {row['best_slice_high']:.1%}), p = {row['best_p']:.3f}"
+        f"stage {stage}: head {row['best_head']} {percent(row['best'], 1)}, best random slice "
+        f"{percent(row['best_slice'], 1)} (95 % "
+        f"below {percent(row['best_slice_high'], 1)}), p = {row['best_p']:.3f}"
         for stage, row in rows.items()
     ]
     yield Finding(
@@ -447,7 +449,7 @@ def _share(row: Row, name: str = "") -> str:
         row[f"{name}_low" if name else "low"],
         row[f"{name}_high" if name else "high"],
     )
-    return f"{value:.1%} ({low:.1%}–{high:.1%})"
+    return f"{percent(value, 1)} ({percents(low, high, 1)})"
 
 
 def _figure(row: Row, name: str) -> str:

@@ -13,6 +13,7 @@ from core.analysis.findings import Finding
 from core.analysis.layer_measures import BETWEEN_GROUPS, DIFFERENCE, FULL, WITHIN_GROUP
 from core.analysis.null import LEVEL, benjamini_hochberg
 from core.analysis.separability import SLICINGS
+from core.analysis.wording import percent, percents
 from core.model.stages import HEADS, RANDOM
 from core.runs.tables import Row
 
@@ -102,8 +103,8 @@ def depth_finding(summary: Sequence[Row], stage: int, layers: int, guessing: boo
             top = max(tops, key=lambda row: float(row["best"]))
             said.append(
                 f"By {words} the best head is head {top['best_head']} at layer {top['layer']} of {layers}: it finds "
-                f"the topic for {top['best']:.0%} of held-out documents, the best random slice for "
-                f"{top['best_slice']:.0%}."
+                f"the topic for {percent(top['best'])} of held-out documents, the best random slice for "
+                f"{percent(top['best_slice'])}."
             )
     if not said:
         said = [f"At stage {stage} heads are not shown to specialise in topics at any layer."]
@@ -248,7 +249,7 @@ def topic_structure(curves: Sequence[Row], stage: int, layers: int) -> Finding |
         "layers",
         sentence,
         f"how often the labelled topic is the nearest, full embedding, highest first: {shown}; guessing "
-        f"(by chance, or always the commonest topic) {found.baseline:.1%}",
+        f"(by chance, or always the commonest topic) {percent(found.baseline, 1)}",
     )
 
 
@@ -291,7 +292,7 @@ def _value(row: Row) -> float:
 
 
 def _share(row: Row) -> str:
-    return f"{row['value']:.1%} ({row['low']:.1%}–{row['high']:.1%})"
+    return f"{percent(row['value'], 1)} ({percents(row['low'], row['high'], 1)})"
 
 
 def _layers(numbers: Sequence[int]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from core.analysis.rules import Rule, Verdict, judged
+from core.analysis.wording import percent
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,8 @@ RULES: dict[str, Rule[RoleEvidence]] = {
         "deviation (0.14 in a normal distribution), and one is at least 0.1 away.",
         lambda e: e.sparsity >= 0.5 and e.farthest >= 0.1,
         lambda e: (
-            f"2 % of the documents account for {e.sparsity:.0%} of the deviation (normal: 14 %), up to {e.farthest:.2f}"
+            f"2 % of the documents account for {percent(e.sparsity)} of the deviation (normal: 14 %), up to "
+            f"{e.farthest:.2f}"
         ),
     ),
     "uniform": Rule(
@@ -67,7 +69,7 @@ RULES: dict[str, Rule[RoleEvidence]] = {
     "avoiding": Rule(
         "Negative for nearly all documents: at least nine in ten, with the mean's 95 % CI below 0.",
         lambda e: e.mean_high < 0 and e.positive <= 0.1,
-        lambda e: f"mean {e.mean:.2f} ({e.mean_low:.2f} to {e.mean_high:.2f}), {1 - e.positive:.0%} not above 0",
+        lambda e: f"mean {e.mean:.2f} ({e.mean_low:.2f} to {e.mean_high:.2f}), {percent(1 - e.positive)} not above 0",
     ),
     "aligned": Rule(
         "Ranks a topic's documents as the full embedding does: rank correlation at least 0.5, with its 95 % CI above "

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.analysis.treebank import REVERSED
+from core.analysis.wording import percent
 
 _BOTH = {
     "subject–verb": ("subject → verb",),
@@ -56,12 +57,13 @@ def _by_relations(rows: Iterable[Mapping[str, Any]]) -> dict[str, TypeClaim]:
         type_ = TYPE_OF[row["relation"]]
         if type_ in found:
             first = found[type_]
-            found[type_] = TypeClaim(first.strength, f"{first.because}; also {row['relation']} {row['score']:.0%}")
+            found[type_] = TypeClaim(first.strength, f"{first.because}; also {row['relation']} {percent(row['score'])}")
             continue
         because = (
-            f"{row['relation']}: the right word gets most of its attention in {row['score']:.0%} of "
-            f"{row['pairs']} held-out pairs ({row['low']:.0%} to {row['high']:.0%}); fixed offset "
-            f"{signed(row['fixed_offset'])} {row['offset_score']:.0%}, shuffled sentences {row['shuffled']:.0%}"
+            f"{row['relation']}: the right word gets most of its attention in {percent(row['score'])} of "
+            f"{row['pairs']} held-out pairs ({percent(row['low'])} to {percent(row['high'])}); fixed offset "
+            f"{signed(row['fixed_offset'])} {percent(row['offset_score'])}, shuffled sentences "
+            f"{percent(row['shuffled'])}"
         )
         found[type_] = TypeClaim(ahead(row), because)
     return found
@@ -79,9 +81,10 @@ def _by_repetition(scores: Mapping[str, Any]) -> dict[str, TypeClaim]:
         baseline = max(other, unrepeated)
         if value >= LEAST and low >= LEAST_LOW and low >= TIMES * baseline:
             because = (
-                f"{value:.0%} of its attention from a repeated random token is on {words} ({low:.0%} to "
-                f"{scores[f'{measure}_high']:.0%}); on another token {other:.1%}, at this distance without repetition "
-                f"{unrepeated:.1%}"
+                f"{percent(value)} of its attention from a repeated random token is on {words} ({percent(low)} to "
+                f"{percent(scores[f'{measure}_high'])}); on another token {percent(other, 1)}, at this distance "
+                "without repetition "
+                f"{percent(unrepeated, 1)}"
             )
             found[type_] = TypeClaim(value - baseline, because)
     return found
@@ -94,7 +97,7 @@ def _by_similarity(scores: Mapping[str, Any]) -> dict[str, TypeClaim]:
     if value < LEAST_CORRELATION or low < LEAST_CORRELATION_LOW or p >= 0.05:
         return {}
     because = (
-        f"its attention to words follows the similarity of their input embeddings beyond distance: correlation "
+        "its attention to words follows the similarity of their input embeddings beyond distance: correlation "
         f"{value:.2f} ({low:.2f} to {scores['similarity_high']:.2f}); words exchanged "
         f"{round(scores['similarity_exchanged'], 2) + 0.0:.2f}"
     )

@@ -11,9 +11,14 @@ def percent(share: float, digits: int = 0) -> str:
     return f"{100 * float(share):.{digits}f}{_THIN}%".replace("-", "−")
 
 
+def percents(low: float, high: float, digits: int = 0) -> str:
+    """``54–65 %``."""
+    return f"{100 * float(low):.{digits}f}–{100 * float(high):.{digits}f}{_THIN}%".replace("-", "−")
+
+
 def interval(low: float, high: float, digits: int = 0) -> str:
     """``95 % CI 54–65 %``, of shares."""
-    return f"95{_THIN}% CI {100 * float(low):.{digits}f}–{100 * float(high):.{digits}f}{_THIN}%".replace("-", "−")
+    return f"95{_THIN}% CI {percents(low, high, digits)}"
 
 
 def plural(count: int, one: str, many: str = "") -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from core.analysis.cautions import CEILING, Caution, named_stages, ruled_out
 from core.analysis.findings import Finding
 from core.analysis.null import LEVEL, benjamini_hochberg
+from core.analysis.wording import percent
 from core.model.shape import ModelShape
 from core.retrieval.aspect_judge import ERASED, OWN, SLICES, SWITCHED, Switched
 from core.retrieval.aspect_switch import FOLLOW, PLACES
@@ -60,7 +61,7 @@ def pruned_sentence(
     }[row["claim"]]
     saved = 1 - row["heads"] / shape.heads
     sentence = (
-        f"{row['heads']} of {shape.heads} heads {verdict}{change}. They take {saved:.0%} less space "
+        f"{row['heads']} of {shape.heads} heads {verdict}{change}. They take {percent(saved)} less space "
         f"({row['heads'] * dim * _BYTES:,} instead of {shape.heads * dim * _BYTES:,} bytes per document in float16)."
     )
     return f"{sentence} {about_heads(row, rivals)}".strip()

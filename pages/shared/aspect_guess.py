@@ -11,6 +11,7 @@ from core.analysis.aspect_probe import ACCURACY
 from core.analysis.document_profile import corpus_mean
 from core.analysis.examples import Examples, examples_of
 from core.analysis.null import ABOVE
+from core.analysis.wording import percent
 from core.runs.aspects import LENGTH, TOPIC, Aspect, aspects_of
 from core.runs.run import Run
 from pages.shared import show
@@ -24,6 +25,13 @@ from pages.shared.text import plain, shortened
 _PIECE = 4_096
 _NOT_GUESSED = (TOPIC, LENGTH)
 """The page has the topic already, and the length can be counted."""
+
+
+TITLE = "What else it is, head by head"
+CAPTION = (
+    "The value whose documents are the nearest on average; “right” is for how many documents of the corpus a probe "
+    "reads it correctly from that head."
+)
 
 
 @dataclass(frozen=True)
@@ -41,36 +49,59 @@ class ValueExamples:
         return [self.aspect.values[at] for at in found.argmax(axis=1)]
 
 
-@shows_mistakes
-def aspects_section(state: RunState, stage: int, head: int, vectors: np.ndarray) -> None:
-    """A text's ``vectors[head, dim]`` against the documents of every value; nothing where the run has no aspects."""
+@dataclass(frozen=True)
+class AspectGuess:
+    """What a text seems to be by one aspect. Row 0 is all heads together, then every head."""
+
+    name: str
+    guesses: list[str]
+    right: list[str]
+    """For how many documents of the corpus a probe reads the aspect correctly, in per cent."""
+    carriers: list[int]
+    """Heads, from 1, that carry the aspect beyond random slices."""
+
+    @property
+    def title(self) -> str:
+        return shortened(self.name, 40)
+
+
+def aspect_guesses(state: RunState, stage: int, vectors: np.ndarray) -> list[AspectGuess]:
+    """A text's ``vectors[head, dim]`` against the documents of every value; none where the run has no aspects."""
     rows = [row for row in aspect_rows(state).get("aspects", ()) if (row["stage"], row["measure"]) == (stage, ACCURACY)]
-    names = [name for name in dict.fromkeys(row["aspect"] for row in rows) if name not in _NOT_GUESSED]
-    if not names:
-        return
-    st.subheader("What else it is, head by head", help=why("aspect", "examples"), anchor=False)
-    table: dict[str, list[str | None]] = {
-        "": ["All heads", *(f"Head {number}" for number in range(1, len(vectors) + 1))]
-    }
-    for name in names:
-        found = _examples(state, stage, name)
+    guessed = []
+    for name in dict.fromkeys(row["aspect"] for row in rows):
+        found = None if name in _NOT_GUESSED else _examples(state, stage, name)
         if found is None:
             continue
-        guesses = found.guesses(vectors)
         mine = {int(row["head"]): row for row in rows if row["aspect"] == name}
+        right = [percent(mine[at]["value"]) for at in range(len(vectors) + 1)]
         carriers = [number for number, row in mine.items() if row["verdict"] == ABOVE]
-        said = [f"all heads together **{plain(shortened(guesses[0], 60))}**"]
-        said += [f"head {number} **{plain(shortened(guesses[number], 60))}**" for number in carriers]
-        none = "" if carriers else " No head carries it beyond random slices at this stage."
-        st.markdown(f"{plain(shortened(name, 40).capitalize())}: {', '.join(said)}.{none}")
-        table[shortened(name, 40)] = show.cells(guesses)
-        table[f"right, {shortened(name, 40)}"] = [f"{mine[at]['value']:.0%}" for at in range(len(guesses))]
+        guessed.append(AspectGuess(name, found.guesses(vectors), right, carriers))
+    return guessed
+
+
+@shows_mistakes
+def aspects_section(state: RunState, stage: int, head: int, vectors: np.ndarray) -> None:
+    """What the text seems to be by every aspect, in sentences and as a table; nothing where the run has no aspects."""
+    guessed = aspect_guesses(state, stage, vectors)
+    if not guessed:
+        return
+    st.subheader(TITLE, help=why("aspect", "examples"), anchor=False)
+    table: dict[str, list[str | None]] = {"": list(row_names(len(vectors)))}
+    for one in guessed:
+        said = [f"all heads together **{plain(shortened(one.guesses[0], 60))}**"]
+        said += [f"head {number} **{plain(shortened(one.guesses[number], 60))}**" for number in one.carriers]
+        none = "" if one.carriers else " No head carries it beyond random slices at this stage."
+        st.markdown(f"{plain(one.title.capitalize())}: {', '.join(said)}.{none}")
+        table[one.title] = show.cells(one.guesses)
+        table[f"right, {one.title}"] = list(one.right)
     with st.expander(f"Every head; head {head} is the chosen one"):
         st.dataframe(table, hide_index=True)
-    st.caption(
-        "The value whose documents are the nearest on average. Named are the heads that carry the aspect beyond random "
-        "slices; “right” is for how many documents of the corpus a probe reads it correctly from that head."
-    )
+    st.caption(f"{CAPTION} Named are the heads that carry the aspect beyond random slices.")
+
+
+def row_names(heads: int) -> list[str]:
+    return ["All heads", *(f"Head {number}" for number in range(1, heads + 1))]
 
 
 def _examples(state: RunState, stage: int, name: str) -> ValueExamples | None:

@@ -99,8 +99,8 @@ def ready(state: RunState | None, *steps: str) -> TypeGuard[RunState]:
 
 def not_analysed(state: RunState) -> None:
     """A run that has vectors, but no figures yet, or only those of other labels."""
-    lacks = "has labels that differ from those its figures were computed with" if state.outdated else "has vectors, "
-    "but no figures yet"
+    outdated = "has labels that differ from those its figures were computed with"
+    lacks = outdated if state.outdated else "has vectors, but no figures yet"
     st.info(f"The run {plain(state.run.name)} {lacks}.", icon=":material/query_stats:")
     st.caption("Compute them in a terminal; the page updates when they are ready.")
     st.code(command("analyse", state.run.name), language=None, wrap_lines=True)

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from app import DEFAULT, PAGES
-from tests.support.browser import settle
+from tests.support.browser import settle, still
 from tests.support.servers import SLOW
 
 NOTE_VIOLATIONS = """
@@ -46,12 +46,29 @@ LATE = {
 }
 """By address, something that the page draws late."""
 ALL = list(LATE)
+INSIGHT = {
+    "overview": ".hs-story",
+    "head_map": ".head-map .box",
+    "heat_map": ".hs-heat-map .panel",
+    "head_profile": ".st-key-topics-of-head-11-at-stage-1 .js-plotly-plot",
+    "compare_runs": "[data-testid=stSelectbox]",
+    "stages": ".st-key-random-slices .js-plotly-plot",
+    "topics": ".st-key-topic-match .js-plotly-plot",
+    "layers?run=planted": ".js-plotly-plot",
+    "attention": ".hs-grid",
+    "ablation": ".hs-grid",
+    "your_document": "textarea",
+    "retrieval_lab": ".st-key-lab-strip",
+}
+"""By address, what the page is for; Aspects has a test of its own."""
 
 
 @dataclass(frozen=True)
 class Load:
     """What a page did until it was settled."""
 
+    below: float
+    """Pixels by which the page's main insight is below the screen; at most 0 where all of it is seen."""
     shift: float
     violations: list[str]
     failed: list[str]
@@ -75,7 +92,10 @@ def load(browser: Browser, address: str) -> Callable[[str, int], Load]:
         page.goto(f"{address}/{path.removeprefix(DEFAULT)}")
         expect(page.locator(LATE[path]).first).to_be_visible(timeout=SLOW)
         settle(page)
-        found = Load(largest_window(page.evaluate("window.shifts")), page.evaluate("window.violations"), failed)
+        box = still(page.locator(INSIGHT.get(path, "h1")).first)
+        below = box["y"] + box["height"] - 1000
+        shift = largest_window(page.evaluate("window.shifts"))
+        found = Load(below, shift, page.evaluate("window.violations"), failed)
         context.close()
         return found
 
@@ -108,6 +128,11 @@ def test_every_page_is_tried() -> None:
 @pytest.mark.parametrize("path", ALL)
 def test_what_a_page_has_painted_stays_in_place(load: Callable[[str, int], Load], path: str, width: int) -> None:
     assert load(path, width).shift <= 0.1
+
+
+@pytest.mark.parametrize("path", INSIGHT)
+def test_the_main_insight_is_seen_without_scrolling(load: Callable[[str, int], Load], path: str) -> None:
+    assert load(path, 1400).below <= 0
 
 
 @pytest.mark.parametrize("path", ALL)

@@ -53,7 +53,7 @@ def test_the_names_of_providers() -> None:
         (SHARED, "lacks client_id, client_secret, server_metadata_url."),
         ({**SHARED, **PROVIDER, "cookie_secret": ""}, "lacks cookie_secret."),
         ({**SHARED, **PROVIDER, "cookie_secret": 12345678901234567890}, "lacks cookie_secret."),
-        ({**SHARED, **PROVIDER, "cookie_secret": SECRET[:-1]}, "short enough to be guessed"),
+        ({**SHARED, **PROVIDER, "cookie_secret": SECRET[:-1]}, "too short to be secure"),
         ({**SHARED, **PROVIDER, "redirect_uri": "https://heads.example.org/"}, "redirect_uri"),
         ({**SHARED, **PROVIDER, "redirect_uri": "heads.example.org/oauth2callback"}, "redirect_uri"),
         ({**SHARED, "okta": without(PROVIDER, "client_id")}, "[auth.okta] in Streamlit's secrets lacks client_id."),

@@ -17,6 +17,7 @@ from core.analysis.attention_roles import Head, association, exact_test, meeting
 from core.analysis.attention_types import TYPES
 from core.analysis.type_claims import type_claims
 from core.analysis.type_depth import type_depth
+from core.analysis.wording import percent
 from core.runs.parts import digest_of, write_table
 from core.runs.results import read_analysis
 from core.runs.run import Run
@@ -171,7 +172,7 @@ def test_the_page_shows_the_heads_by_type(cache: Path, monkeypatch: pytest.Monke
     assert "From 3 documents, 180 tokens." in text
     row = read_analysis(Run(cache, "demo"), "attention").to_pylist()[60]
     assert (row["layer"], row["head"]) == (6, 1)
-    assert f"{row['previous']:.1%}<small>" in text
+    assert f"{percent(row['previous'], 1)}<small>" in text
     profiles = read_analysis(Run(cache, "demo"), "profiles").to_pylist()
     roles = [row["role"] for row in profiles if (row["stage"], row["slicing"]) == (1, "heads") and row["head"]]
     types = ["previous token", "sink", *["broad"] * 10]
@@ -197,11 +198,14 @@ def test_experiments_have_their_sections(tried: Path, monkeypatch: pytest.Monkey
     text = said(app)
     assert "72 heads: 1 induction, 5 previous token, 6 sink, 60 broad." in text
     assert "and 357 sentences with gold relations" in text
-    assert "90% of its attention from a repeated random token is on the token after its first occurrence" in text
-    assert "**Also modifier** – determiner → noun: the right word gets most of its attention in 85% of 40" in text
+    assert "90\u00a0% of its attention from a repeated random token is on the token after its first occurrence" in text
+    assert "**Also modifier** – determiner → noun: the right word gets most of its attention in 85\u00a0% of 40" in text
     assert "From a repeated token to the token after its first occurrence: correct for 15 of 15 here." in text
-    assert "90.0%<small>89.0% to 91.0%</small>" in text
-    assert "The head that was best on one half of the sentences, 6.1, is correct for 85% of 40 held-out pairs" in text
+    assert "90.0\u00a0%<small>89.0\u00a0% to 91.0\u00a0%</small>" in text
+    assert (
+        "The head that was best on one half of the sentences, 6.1, is correct for 85\u00a0% of 40 held-out pairs"
+        in text
+    )
     assert "Above both: 1 head of 72." in text
     assert "older version" not in text
     app.segmented_control(key="example 6 1").set_value("modifier").run()
@@ -258,7 +262,7 @@ def test_types_and_roles_that_go_together_are_beyond_shuffled_ones() -> None:
     nothing = association(mixed)
     assert nothing is not None
     assert nothing.bits == pytest.approx(0, abs=1e-9)
-    assert "is not shown" in nothing.sentence
+    assert "are not shown to be related" in nothing.sentence
 
 
 def test_depth_is_compared_with_shuffled_families() -> None:
@@ -271,7 +275,10 @@ def test_depth_is_compared_with_shuffled_families() -> None:
     assert found.counts["none"].tolist() == [1, 0, 0, 0, 0, 0]
     assert found.p < 0.001
     assert "In the textbook's order" in found.sentence
-    assert "The other way round" in type_depth([*((7 - at, name) for at, name in [*early, *late])], 6).sentence
+    assert (
+        "The opposite of the textbook order"
+        in type_depth([*((7 - at, name) for at, name in [*early, *late])], 6).sentence
+    )
     assert "Too few families" in type_depth(early, 6).sentence
     even = [(layer, name) for layer in range(1, 7) for name in ("local", "modifier", "induction")]
     assert "No trend over depth is shown" in type_depth(even, 6).sentence
@@ -340,7 +347,7 @@ def test_a_damaged_file_costs_a_sentence(cache: Path, tmp_path: Path, monkeypatc
 
 def test_head_cards_and_profiles_have_the_type_beside_the_role(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     profile = page_at(cache, "pages/explore/head_profile/page.py", monkeypatch, head="2")
-    assert "**Attention: sink** – 90% of its attention rests on the first token" in said(profile)
+    assert "**Attention: sink** – 90\u00a0% of its attention rests on the first token" in said(profile)
     gallery = page_at(cache, "pages/explore/head_profile/page.py", monkeypatch, view="gallery")
     badges = [str(caption.value) for caption in gallery.caption if ":material/visibility:" in str(caption.value)]
     assert sorted(badges) == sorted(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.analysis.wording import percent, percents
 from core.runs.results import read_analysis
 from core.runs.run import Run
 from tests.support.apps import app_at
@@ -102,11 +103,11 @@ def test_the_overview_has_the_study_beside_the_run(open_page: Callable[..., AppT
     app = open_page(analysed_cache, page=None)
     assert not app.exception
     page = said(app)
-    for figure in ("0.964", "1.000", "0.999", "30.6%", "64.8%", "79.1%"):
+    for figure in ("0.964", "1.000", "0.999", "30.6\u00a0%", "64.8\u00a0%", "79.1\u00a0%"):
         assert f"<td>{figure}</td>" in page
     match = read_analysis(Run(analysed_cache, "demo"), "topic_match").to_pylist()
     row = next(row for row in match if (row["stage"], row["method"], row["within"]) == (3, "full", 1))
-    assert f"<td>{row['rate']:.1%}<span>{row['low']:.1%}–{row['high']:.1%}</span></td>" in page
+    assert f"<td>{percent(row['rate'], 1)}<span>{percents(row['low'], row['high'], 1)}</span></td>" in page
     titles = [expander.label for expander in app.expander]
     assert "head 11 finds the labelled topic more often and heads 2 and 10 find it less often" in page
     assert "extract at stage 1 (attention)" in page

@@ -437,7 +437,7 @@ def test_a_source_that_gives_one_topic_to_everything_has_no_kappa(
     metrics = {metric.label: metric.value for metric in app.metric}
     assert metrics["Cohen's kappa"] == "–"
     assert "95 % CI" not in metrics
-    assert "kappa says nothing, as file gave all of them one topic" in said(app)
+    assert "kappa is undefined, because file gave all of them one topic" in said(app)
 
 
 def test_two_sources_are_compared_with_kappa_and_a_confusion(
@@ -453,7 +453,7 @@ def test_two_sources_are_compared_with_kappa_and_a_confusion(
     assert same == 36 / 54
     kappa = cohen_kappa_score(*zip(*both, strict=True))
     metrics = {metric.label: metric.value for metric in app.metric}
-    assert metrics["Same topic"] == "66.7%"
+    assert metrics["Same topic"] == "66.7\u00a0%"
     assert metrics["Cohen's kappa"] == f"{kappa:.2f}"
     assert metrics["Labelled by both"] == "54"
     low, high = map(float, metrics["95 % CI"].split(" to "))

@@ -323,7 +323,7 @@ def test_uploads_become_documents_to_choose_edit_compare_and_remove(
         [("one.txt", b"harbour harbour loom", "text/plain"), ("bad.txt", b"\0\1", "text/plain")]
     )
     app.run()
-    assert "bad.txt is no text" in said(app)
+    assert "bad.txt is not a text file" in said(app)
     box = next(box for box in app.selectbox if box.label == "Text to change")
     assert box.options == ["Pasted text", "one.txt"]
     assert app.text_area[0].value == "harbour harbour loom"

@@ -16,7 +16,7 @@ from core.model.embedder import Embedder, EmbedderConfig
 from core.model.ledger import Explanation, Term, explain
 from core.runs.run import Run
 from pages.shared import embedding
-from pages.shared.figures.term_grid import decimal, percent, term_grid
+from pages.shared.figures.term_grid import decimal, hundredths, term_grid
 from pages.shared.figures.whose import segments, whose_figure
 from pages.shared.figures.why_similar import waterfall
 from pages.shared.text import plain
@@ -169,7 +169,7 @@ def test_the_grid_has_every_head_block_and_bias_in_words_that_add_up() -> None:
 
 def test_numbers_are_short() -> None:
     assert [decimal(value) for value in (0.0614, -0.0124, 0.0001, -1.2)] == [".061", "−.012", "0", "−1.200"]
-    assert [percent(value) for value in (0.1234, -0.004, 0.0)] == ["12.3", "−0.4", "0"]
+    assert [hundredths(value) for value in (0.1234, -0.004, 0.0)] == ["12.3", "−0.4", "0"]
 
 
 def test_the_bar_of_parts_adds_up_to_a_hundred() -> None:

@@ -205,26 +205,26 @@ def test_shaded_words_are_escaped_and_end_where_the_model_stopped() -> None:
     body = page.split('<div class="hs-words" dir="auto">')[1]
     assert "<b>😀" not in body
     assert "&lt;b&gt;" in body
-    assert '<b style="--s:100" title="20.0%">wr</b>' in body  # the strongest of the text's own
-    assert '<b style="--s:50" title="10.0%">Ada</b>' in body
-    assert '<small style="--s:100" title="50.0%">[CLS]</small>' in body
+    assert '<b style="--s:100" title="20.0\u00a0%">wr</b>' in body  # the strongest of the text's own
+    assert '<b style="--s:50" title="10.0\u00a0%">Ada</b>' in body
+    assert '<small style="--s:100" title="50.0\u00a0%">[CLS]</small>' in body
     assert body.endswith("<i>ote</i></div>")
     shown = unescape(re.sub("<small.*?</small>|<[^>]*>", "", body))
     assert shown == TEXT  # nothing of the text is lost, and nothing added
-    assert "20.0% of the head's attention" in page
+    assert "20.0\u00a0% of the head's attention" in page
 
 
 def test_a_token_to_rest_on_does_not_leave_the_others_pale() -> None:
     page = words_html(TEXT, ATTENDED, 2)  # "Ada" has 90 %; the emoji, of two tokens, comes next with 4 %
-    assert "≥ 4.0% of the head's" in page
-    assert '<b style="--s:100" title="90.0%">Ada</b>' in page
-    assert '<b style="--s:50" title="2.0%">wr</b>' in page
+    assert "≥ 4.0\u00a0% of the head's" in page
+    assert '<b style="--s:100" title="90.0\u00a0%">Ada</b>' in page
+    assert '<b style="--s:50" title="2.0\u00a0%">wr</b>' in page
 
 
 def test_tokens_without_characters_are_shown_by_their_names() -> None:
     found = Attended((Piece(None, None, "ab", False), Piece(None, None, "<i>", False)), np.array([[0.4, 0.6]]), 2)
     body = words_html("whatever", found, 1)
-    assert '<b style="--s:67" title="40.0%">ab</b> <b style="--s:100" title="60.0%">&lt;i&gt;</b>' in body
+    assert '<b style="--s:67" title="40.0\u00a0%">ab</b> <b style="--s:100" title="60.0\u00a0%">&lt;i&gt;</b>' in body
 
 
 @dataclass

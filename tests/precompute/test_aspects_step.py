@@ -165,7 +165,7 @@ def test_the_report_says_what_heads_carry(made: Run) -> None:
 
     text = report(made.cache, "planted")
     assert "What does each head carry?" in text
-    assert "stage 1, topic (3 values, chance 33.3%)" in text
+    assert "stage 1, topic (3 values, chance 33.3\u00a0%)" in text
     assert "head 1 carries topic and not genre; head 2 carries genre and not topic" in " ".join(text.split())
     found = json.loads(report(made.cache, "planted", for_machines=True))["aspects"]
     assert [row["head"] for row in found["1"]["genre"]["accuracy"]["by_head"]] == [0, 1, 2, 3, 4]

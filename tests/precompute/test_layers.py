@@ -29,6 +29,7 @@ from core.analysis.layer_findings import (
 from core.analysis.layer_measures import MEASURES
 from core.analysis.redundancy import Redundancy
 from core.analysis.roles import BEYOND
+from core.analysis.wording import percent
 from core.errors import Mistake
 from core.model.ledger import KINDS
 from core.model.same_model import run_model
@@ -128,10 +129,10 @@ def test_topics_are_found_at_the_layer_and_head_that_have_them(made: Run) -> Non
     found = topic_structure(rows(made, "layer_curves"), 1, 4)
     assert found is not None
     full = next(row for row in grid if (row["layer"], row["head"]) == (DEEP, 0))
-    said = f"The full embedding's topic structure at stage 1 peaks at layer 2 of 4: {full['value']:.1%} ("
+    said = f"The full embedding's topic structure at stage 1 peaks at layer 2 of 4: {percent(full['value'], 1)} ("
     assert found.sentence.startswith(said)
     assert found.sentence.endswith("No other layer reaches that.")
-    assert "guessing (by chance, or always the commonest topic) 16.7%" in found.evidence
+    assert "guessing (by chance, or always the commonest topic) 16.7\u00a0%" in found.evidence
 
 
 @pytest.mark.parametrize("stage", [1, 2, 3])
@@ -478,13 +479,23 @@ def test_a_peak_and_what_cannot_be_told_from_it() -> None:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ([0.1, 0.4, 0.2], "peaks at layer 2 of 3: 40.0% (35.0%–45.0%), against 20.0% (15.0%–25.0%) at the last layer."),
+        (
+            [0.1, 0.4, 0.2],
+            "peaks at layer 2 of 3: 40.0\u00a0% (35.0–45.0\u00a0%), against 20.0\u00a0% "
+            "(15.0–25.0\u00a0%) at the last layer.",
+        ),
         (
             [0.1, 0.4, 0.38],
-            "but the last layer's interval meets it (38.0% (33.0%–43.0%)): no clear peak before the end.",
+            "but the last layer's interval meets it (38.0\u00a0% (33.0–43.0\u00a0%)): no clear peak before the end.",
         ),
-        ([0.1, 0.2, 0.4], "strongest at the end, at layer 3 of 3: 40.0% (35.0%–45.0%). No other layer reaches that."),
-        ([0.3, 0.31, 0.34], "strongest at the end, at layer 3 of 3: 34.0% (29.0%–39.0%). Layers 1–2 cannot be told"),
+        (
+            [0.1, 0.2, 0.4],
+            "strongest at the end, at layer 3 of 3: 40.0\u00a0% (35.0–45.0\u00a0%). No other layer reaches that.",
+        ),
+        (
+            [0.3, 0.31, 0.34],
+            "strongest at the end, at layer 3 of 3: 34.0\u00a0% (29.0–39.0\u00a0%). Layers 1–2 cannot be told",
+        ),
         ([0.04, 0.08, 0.05], "no layer's full embedding finds the topic clearly more often than guessing does."),
     ],
 )
@@ -544,7 +555,9 @@ def test_a_spread_beyond_all_slicings_stands_a_correction_over_many_layers() -> 
         assert found.layers("names") == [17]
     said = depth_finding(rows, 1, 40)
     assert said is not None
-    assert "By topic names the best head is head 7 at layer 17 of 40: it finds the topic for 20% of" in said.sentence
+    assert (
+        "By topic names the best head is head 7 at layer 17 of 40: it finds the topic for 20\u00a0% of" in said.sentence
+    )
 
 
 def test_random_slicings_in_place_of_heads_seldom_specialise() -> None:

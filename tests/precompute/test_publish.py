@@ -195,7 +195,7 @@ class TestStrangersArchives:
 def test_what_is_no_archive_is_one_sentence(data: bytes, name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(data)
     (tmp_path / "out").mkdir()
-    with pytest.raises(Mistake, match=f"'{name}' is (damaged or no archive of a run|empty)"):
+    with pytest.raises(Mistake, match=f"'{name}' is (damaged or not an archive of a run|empty)"):
         ArchivedRun(tmp_path / name).extract(tmp_path / "out")
 
 
@@ -207,7 +207,10 @@ def test_names_and_places_that_do_not_exist_are_sentences(planted_cache: Path, t
             "'run.zip' is not an archive of a run: its name must end",
         ),
         (lambda: publish(PublishConfig(planted_cache, "planted")), "Say where to: --to FILE.tar.zst, "),
-        (lambda: publish(PublishConfig(planted_cache, "planted", to="run.zip")), "'run.zip' is no kind of archive"),
+        (
+            lambda: publish(PublishConfig(planted_cache, "planted", to="run.zip")),
+            "'run.zip' is not a known kind of archive",
+        ),
         (lambda: publish(PublishConfig(planted_cache, "planted", to="hf:x")), "'hf:x' names no data set of the hub."),
         (
             lambda: publish(PublishConfig(planted_cache, "planted", html=tmp_path / "x")),

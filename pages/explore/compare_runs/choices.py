@@ -11,11 +11,11 @@ from pages.shared.url import linked
 
 
 def choose_pair(state: RunState) -> Pair | None:
-    """The run beside the chosen one; says what to do where there is no other."""
+    """The chosen run and the one to compare it with; if there is no other run, a message says how to build one."""
     others = other_runs(state)
     if not others:
         st.info("There is no other run with figures to compare with.", icon=":material/compare:")
-        st.caption("Another model, or the same one at another layer, makes one. In a terminal:")
+        st.caption("Embed the corpus with another model, or at another layer. In a terminal:")
         st.code("python -m precompute all another-run --layer 4", language=None, wrap_lines=True)
         return None
     assert state.manifest is not None
@@ -33,8 +33,8 @@ def choose_pair(state: RunState) -> Pair | None:
 
 
 def common_stage(pair: Pair) -> int | None:
-    """A stage that both runs keep; None where there is none, with a sentence."""
+    """The stage to compare, of those that both runs store; None, with a message, if they share none."""
     if not pair.stages:
-        st.info("The two runs keep no stage in common, so their maps and heads cannot be compared.")
+        st.info("The two runs store no stage in common, so their maps and heads cannot be compared.")
         return None
     return choose_stage(pair.manifests[0], pair.stages)

@@ -1,4 +1,4 @@
-"""Two runs and the documents that both have: read once a process, shared by all sessions, read-only."""
+"""Two runs and their shared documents: read once per process, shared by all sessions, read-only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pages.shared.run_version import DOCUMENTS, VECTORS, one_version
 from pages.shared.url import choice_to_url
 
 MOST_POINTS = 20_000
-"""Of one map."""
+"""Points per map."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Pair:
     here: RunState
     there: RunState
     shared: np.ndarray
-    """``[pair, 2]``: the documents, from 0, that both have."""
+    """``[pair, 2]``: the documents, counted from 0, that are in both runs."""
 
     @property
     def both(self) -> tuple[RunState, RunState]:
@@ -42,7 +42,7 @@ class Pair:
 
     @property
     def stages(self) -> tuple[int, ...]:
-        """Those that both keep."""
+        """The stages that both runs store."""
         one, other = self.manifests
         return tuple(stage for stage in one.stages if stage in other.stages)
 
@@ -82,7 +82,7 @@ def matches(pair: Pair, stage: int) -> HeadMatches | None:
 
 
 def pair_maps(pair: Pair, stage: int) -> PairMaps | None:
-    """None where the maps have no document in common."""
+    """The shared documents on both maps; None if the maps have no document in common."""
     drawn = [stage_map(one, stage) for one in pair.both]
     rows = np.stack([_rows(one.docs, pair.shared[:, side]) for side, one in enumerate(drawn)], axis=1)
     kept = np.flatnonzero((rows >= 0).all(axis=1))
@@ -102,12 +102,12 @@ def brushed(maps: PairMaps, brush: Brush, head: int | None) -> np.ndarray:
 
 
 def brush_name(stage: int, side: int) -> int:
-    """What a brush's text in the address begins with: a brush belongs to the map that it was drawn on."""
+    """The prefix of a brush in the address: a brush belongs to the map it was drawn on."""
     return 10 * stage + side + 1
 
 
 def brush_from_address(stage: int) -> Brush | None:
-    """The brush of the link; one of another stage's map goes, and so does what is none, with a notice."""
+    """The brush in the address. One of another stage is dropped; an invalid one is dropped with a notice."""
     text = st.query_params.get("brush", "")
     for side in (0, 1):
         corners = read_area(text, brush_name(stage, side))
@@ -121,14 +121,14 @@ def brush_from_address(stage: int) -> Brush | None:
 
 
 def _rows(docs: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Where each of ``wanted`` stands among ``docs``, which ascend; −1 for those that are not there."""
+    """The index of each of ``wanted`` in ``docs``, which is ascending; −1 if it is missing."""
     if not len(docs):
         return np.full(len(wanted), -1)
     at = np.minimum(np.searchsorted(docs, wanted), len(docs) - 1)
     return np.where(docs[at] == wanted, at, -1)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Looking for documents that both runs have …")
+@st.cache_resource(max_entries=8, show_spinner="Finding the documents that both runs share …")
 def _shared(here: Run, version: str, there: Run, other_version: str) -> np.ndarray:
     found = _read_shared(here, version, there)
     found.setflags(write=False)

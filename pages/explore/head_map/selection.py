@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 import pyarrow as pa
 import streamlit as st
 
+from core.analysis.wording import percent
 from pages.explore.head_map.state import Value, decide_view
 from pages.shared.components.map_data import Column, StageMap, columns, inside
 from pages.shared.data import RunState, documents
@@ -143,7 +144,7 @@ def _head_shares(of_head: np.ndarray, heads: frozenset[int], docs: int) -> None:
         data,
         f"The {len(kept)} heads with the largest shares." if len(kept) < len(own) else "",
         alt=f"Share of each head's points inside the selection: highest head {int(own[np.argmax(share)])} with "
-        f"{share.max():.0%}, mean {share.mean():.0%}.",
+        f"{percent(share.max())}, mean {percent(share.mean())}.",
     )
 
 
@@ -172,8 +173,8 @@ def _value_shares(column: Column, docs: np.ndarray, of_doc: np.ndarray) -> None:
         data,
         f"The {len(kept)} most over-represented." if len(kept) < count else "",
         alt=f"Shares of the points inside the selection by {column.label.lower()}, each with its share among all "
-        f"documents: highest {visible(shortened(column.values[kept[0]], 60))} with {share[kept[0]]:.0%}, "
-        f"{usual[kept[0]]:.0%} among all.",
+        f"documents: highest {visible(shortened(column.values[kept[0]], 60))} with {percent(share[kept[0]])}, "
+        f"{percent(usual[kept[0]])} among all.",
     )
 
 

@@ -1,4 +1,4 @@
-"""What of the Head map stands in the address, as the server reads it; the browser reads the same texts."""
+"""The Head map's part of the address, as the server reads it; the browser reads the same parameters."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from pages.shared.url import a, choice_to_url
 
 _CAMERA = re.compile(r"-?[0-9](\.[0-9]{1,6})?,-?[0-9](\.[0-9]{1,6})?,[0-9]{1,3}(\.[0-9]{1,3})?")
 _NAMES = ("area", "doc", "heads", "colour", "camera", "layout", "focus", "list", "front")
-"""What the browser reports, with a document or an area that was chosen. The camera is not ``view``: that is the Head
-profile's, and choices go from page to page."""
+"""What the browser reports when a document or an area is chosen. The camera is not called ``view``: the Head profile
+has a parameter of that name, and parameters are carried from page to page."""
 _DECIDED, _TURN = "what the panel beside the map has decided", "times that the panel has decided"
 
 
@@ -41,7 +41,7 @@ class Value:
 
 @dataclass(frozen=True)
 class MapView:
-    """What the address says: ``doc`` from 0, or None; ``polygon`` on the map's grid, or None."""
+    """The view that the address describes: ``doc`` counts from 0; ``polygon`` is on the map's grid."""
 
     doc: int | None
     polygon: np.ndarray | None
@@ -55,19 +55,19 @@ class MapView:
 
 
 def to_address(picked: Mapping[str, Any]) -> None:
-    """What was chosen on the map goes into the address, from where it is read like a link's."""
+    """Writes what was chosen on the map into the address, from where it is read as a link would be."""
     for name in _NAMES:
         value = picked.get(name)
         choice_to_url(name, "" if value is None else str(value)[:1_200], "")
 
 
 def decide_view(**choices: str) -> None:
-    """Called by callbacks of the panel: choices that the map has not made itself; "" takes one away."""
+    """Called by the panel's callbacks: choices made outside the map; "" clears one."""
     st.session_state[_DECIDED] = {**st.session_state.get(_DECIDED, {}), **choices}
 
 
 def decided() -> int:
-    """Puts what callbacks have decided into the address; how often they have, so that the map knows of it."""
+    """Writes the callbacks' choices into the address; returns how often there were any, for the map to notice."""
     choices: dict[str, str] = st.session_state.pop(_DECIDED, {})
     for name, value in choices.items():
         choice_to_url(name, value, "")
@@ -77,7 +77,7 @@ def decided() -> int:
 
 
 def chosen_in_address(count: int) -> dict[str, str | int | None]:
-    """What the map is told of when ``decided`` has counted on: the document counts from 1."""
+    """What is sent to the map when ``decided`` has increased; the document counts from 1."""
     doc = linked_document(count)
     return {
         "area": st.query_params.get("area"),
@@ -87,13 +87,13 @@ def chosen_in_address(count: int) -> dict[str, str | int | None]:
 
 
 def linked_document(count: int) -> int | None:
-    """The document that the address names, from 0; None where it names none of the ``count``."""
+    """The document in the address, counted from 0; None if it is not one of the ``count``."""
     number = _number(st.query_params.get("doc", ""), count)
     return None if number is None else number - 1
 
 
 def read_address(state: RunState, stage: int) -> MapView:
-    """Reads the address; what does not exist is taken out of it, with a notice."""
+    """Reads the address; parameters that name something that does not exist are removed, with a notice."""
     assert state.manifest is not None
     heads, count = state.manifest.shape.heads, int(state.manifest.corpus["documents"])
     doc, value = linked_document(count), _linked_value(state)
@@ -129,7 +129,7 @@ def read_address(state: RunState, stage: int) -> MapView:
 
 
 def _linked_value(state: RunState) -> Value | None:
-    """The legend entry that the address names, counted from 1; the one after the last is for documents without any."""
+    """The legend entry in the address, counted from 1; one more than the last is for documents without a value."""
     colour, given = st.query_params.get("colour", "head"), st.query_params.get("focus", "")
     column = next((column for column in columns(state) if column.name == colour), None)
     if column is None:

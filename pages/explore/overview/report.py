@@ -9,7 +9,7 @@ import streamlit as st
 from core.analysis import study
 from core.analysis.probe import BY_DOCUMENT, BY_SAMPLE
 from core.analysis.topic_match import WITHIN, by_construction
-from core.analysis.wording import plural
+from core.analysis.wording import percent, percents, plural
 from core.model.stages import HEADS, RANDOM, SHARE, STAGES
 from core.runs.tables import Row, Tables
 from pages.explore.overview.figures import stages_drawing
@@ -132,14 +132,14 @@ def _topic_match(found: Tables) -> None:
         st.info("No document in this run has a topic from its list.", icon=":material/label_off:")
         return
     topics = int(found.manifest.steps["analyse"].counts["topics"])
-    rows: list[list[Any]] = [["the study, stage 3", *(f"{study.TOPIC_MATCH[k]:.1%}" for k in WITHIN)]]
+    rows: list[list[Any]] = [["the study, stage 3", *(percent(study.TOPIC_MATCH[k], 1) for k in WITHIN)]]
     for stage in found.manifest.stages:
         cells = [found.one("topic_match", stage=stage, slicing=HEADS, method="full", within=k) for k in WITHIN]
         rows.append([f"{stage} {STAGES[stage].name}", *(_match(cell, topics) for cell in cells)])
     first = [
         found.one("topic_match", stage=found.manifest.stages[0], slicing=HEADS, method="full", within=k) for k in WITHIN
     ]
-    rows.append(["chance", *("–" if by_construction(cell) else f"{cell['chance']:.1%}" for cell in first if cell)])
+    rows.append(["chance", *("–" if by_construction(cell) else percent(cell["chance"], 1) for cell in first if cell)])
     _table(["", "nearest", "among nearest 5", "among nearest 10"], rows)
     circular_notice(found)
     if found.manifest.steps["analyse"].options.get("centre"):
@@ -150,7 +150,8 @@ def _match(row: Row | None, topics: int) -> tuple[str, str]:
     """A share of topic match; none where all topics are looked at."""
     if row is not None and by_construction(row):
         return "–", f"only {plural(topics, 'topic')}"
-    return _figure(row, "rate", "{:.1%}")
+    assert row is not None
+    return percent(row["rate"], 1), percents(row["low"], row["high"], 1)
 
 
 def _figure(row: dict[str, Any] | None, name: str, form: str) -> tuple[str, str]:

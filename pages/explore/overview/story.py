@@ -19,6 +19,7 @@ from pages.shared.findings import caution_findings
 from pages.shared.glossary import why
 from pages.shared.notices import show_problem, shows_mistakes
 from pages.shared.run_version import FIGURES, version_of
+from pages.shared.section import SEE
 from pages.shared.show import theme
 from pages.shared.text import plain, safe
 from pages.shared.whose import term_rows
@@ -76,8 +77,10 @@ def _card(one: Headline) -> None:
         f"<p>{safe(one.sentence)}</p></div>"
     )
     page, label = _PAGES[one.about]
-    kept = {name: value for name, value in st.query_params.items() if name == "run"}
-    st.page_link(page, label=f"See it on {label}", icon=":material/arrow_forward:", query_params={**kept, **one.at})
+    asked = {name: value for name, value in st.query_params.items() if name == "run"} | one.at
+    if one.about == "redundancy":  # far down its page
+        asked[SEE] = "redundant-heads"
+    st.page_link(page, label=f"See it on {label}", icon=":material/arrow_forward:", query_params=asked)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

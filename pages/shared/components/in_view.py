@@ -19,5 +19,11 @@ def in_view(name: str) -> None:
     _mount(key=f"in view {name}", data={"name": name, "press": st.session_state.get(_count(name), 0)}, height=1)
 
 
+def in_view_once_asked(name: str) -> None:
+    """The same, but nothing is drawn before the first ``bring_into_view``."""
+    if _count(name) in st.session_state:
+        in_view(name)
+
+
 def _count(name: str) -> str:
     return f"brought into view: {name}"

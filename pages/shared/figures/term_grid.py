@@ -68,7 +68,7 @@ def decimal(value: float) -> str:
     return text.replace("0.", ".", 1).replace("-", "−") if abs(float(text)) < 1 else text.replace("-", "−")
 
 
-def percent(value: float) -> str:
+def hundredths(value: float) -> str:
     """Of 1, with one decimal: ``12.3``."""
     text = f"{100 * value:.1f}"
     return "0" if float(text) == 0 else text.replace("-", "−")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.analysis.wording import percent
 from core.model.attention import Attended
 from pages.shared.text import safe
 from pages.shared.theme import WORD_SHADE
@@ -84,15 +85,15 @@ def words_html(text: str, found: Attended, head: int, most_cut: int = 600, chose
         step = round(STEPS * min(1.0, run.share / strongest))
         traced = run.special or any(piece.start is not None for piece in found.pieces)
         parts.append(
-            f'<{tag}{" class=hs-from" if run.chosen else ""} style="--s:{step}" title="{run.share:.1%}">'
+            f'<{tag}{" class=hs-from" if run.chosen else ""} style="--s:{step}" title="{percent(run.share, 1)}">'
             f"{safe(run.text)}</{tag}>" + ("" if traced else " ")
         )
     rest = cut_off(text, found).rstrip()
     if rest:
         parts.append(f"<i>{safe(rest[:most_cut])}{' …' if len(rest) > most_cut else ''}</i>")
     return (
-        f'{STYLE}<div class="hs-legend">0 % <span></span> {"≥ " if beyond else ""}{strongest:.1%} of the head\'s '
-        f"attention</div>"
+        f'{STYLE}<div class="hs-legend">0 % <span></span> {"≥ " if beyond else ""}{percent(strongest, 1)} of the '
+        "head's attention</div>"
         f'<div class="hs-words" dir="auto">{"".join(parts)}</div>'
     )
 

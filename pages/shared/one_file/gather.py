@@ -1,4 +1,4 @@
-"""What of a run goes into the file: findings, maps, the heat map's cells, profiles, tables, and some or all text."""
+"""The parts of a run that go into the file: findings, maps, heat-map cells, profiles, tables and texts."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from pages.shared.text import shortened, visible
 from pages.shared.theme import DIVERGING, FRAME, GROUND, INK
 
 MOST_POINTS = 160_000
-"""Of a map; the app draws twice as many."""
+"""Points per map; the app draws twice as many."""
 MOST_COLUMNS = 6_000
 """Documents of the heat map."""
 PER_TOPIC = 120
 MOST_ROWS = 3_000
-"""A table with more stays in the run."""
+"""Rows; larger tables are left out."""
 CUT = 420
-"""Letters of a text that is cut."""
+"""Characters of a shortened text."""
 _LONGEST = 200_000
 _LEFT_OUT = ("examples", "confusion", "mismatches", "relation_examples", "aspect_documents", "layer_documents")
 """Tables of vectors, of documents, and of a treebank's sentences."""
@@ -78,7 +78,7 @@ def gathered(run: Run, texts: str) -> tuple[Packed, dict[str, Any]]:
 
 
 def _groups(shape: ModelShape) -> list[list[int]]:
-    """The heat map's first and last row of each key/value group; none where every head, or all, have one."""
+    """First and last row of each key/value group in the heat map; empty if there is one group, or one per head."""
     size = shape.heads // shape.kv_heads
     if shape.kv_heads in (1, shape.heads):
         return []
@@ -103,11 +103,11 @@ def _facts(run: Run, texts: str) -> list[list[str]]:
 
 
 _LEADING = (*FIRST, "specialisation", "heads", "runs", "stage")
-"""What stands open at the top; the other findings are folded."""
+"""Findings that are shown at the top; the others are collapsed."""
 
 
 def _findings(run: Run) -> list[dict[str, Any]]:
-    """In the Overview's order, its first ones marked."""
+    """Findings in the Overview's order, with the first ones marked."""
     order = list(TITLES)
     found = sorted(run_findings(run), key=lambda one: order.index(one.about) if one.about in order else len(order))
     return [
@@ -122,7 +122,7 @@ def _findings(run: Run) -> list[dict[str, Any]]:
 
 
 def _maps(state: RunState, packed: Packed) -> tuple[dict[str, Any], list[int]]:
-    """The app's own messages, of fewer documents where there are too many points."""
+    """The messages the app itself sends, for fewer documents if there are too many points."""
     assert state.manifest is not None
     heads, found, base = state.manifest.shape.heads, {}, None
     for stage in state.manifest.stages:

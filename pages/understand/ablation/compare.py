@@ -8,6 +8,7 @@ import streamlit as st
 from core.analysis.ablation_effects import ANGLE, HEAD, measure_name, measure_title
 from core.analysis.ablation_findings import amount, head_name, points
 from core.analysis.null import ABOVE
+from core.analysis.wording import percent
 from core.runs.steps import command
 from core.runs.tables import Row
 from pages.shared import show
@@ -59,11 +60,11 @@ def _read(shown: AblationView) -> None:
     place, said = (shown.layer, shown.head), []
     if (row := slices(shown.state, shown.measure).get(place)) is not None:
         said.append(
-            f"**Slice**: at stage 1 it finds the topic for {row['value']:.0%} of the documents, "
+            f"**Slice**: at stage 1 it finds the topic for {percent(row['value'])} of the documents, "
             f"{plain(row['verdict'])} random slices."
         )
     if (share := shares(shown.state).get(place)) is not None:
-        said.append(f"**Direct share** of the embedding: {share:.1%}.")
+        said.append(f"**Direct share** of the embedding: {percent(share, 1)}.")
     if shown.manifest.is_done("attention"):
         attention = attention_rows(shown.state)[place]
         because = evidence_of(attention, attention["type"]).removeprefix("no rule holds: ")

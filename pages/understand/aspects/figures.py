@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from core.analysis.aspect_probe import MEASURES
 from core.analysis.null import ABOVE, BELOW
+from core.analysis.wording import percent
 from core.runs.tables import Row
 from pages.shared.components.layer_grid import Cell, LayerGrid, Scale
 from pages.shared.figures.template import LEGEND_ABOVE, template
@@ -51,10 +52,11 @@ def matrix_grid(
         who = f"head {row['head']}" if row["head"] else "all heads together"
         against = f"\n{row['verdict']} random slices, p = {row['p_adjusted']:.3f}" if row["head"] else ""
         label = (
-            f"{shortened(name, 60)}, {who}\n{row['value']:.1%} (95 % CI {row['low']:.1%} to {row['high']:.1%}); chance "
-            f"{summaries[name]['chance']:.1%}{against}"
+            f"{shortened(name, 60)}, {who}\n{percent(row['value'], 1)} (95 % CI {percent(row['low'], 1)} to "
+            f"{percent(row['high'], 1)}); chance "
+            f"{percent(summaries[name]['chance'], 1)}{against}"
         )
-        return Cell(colour_at(share, stops), label, f"{share:.0%}".removesuffix("%") + _MARKS.get(row["verdict"], ""))
+        return Cell(colour_at(share, stops), label, f"{100 * share:.0f}" + _MARKS.get(row["verdict"], ""))
 
     count = len(next(iter(heads.values())))
     return LayerGrid(

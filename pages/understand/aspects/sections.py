@@ -11,6 +11,7 @@ import streamlit as st
 from core.analysis.aspect_findings import ENTANGLED, AspectRows
 from core.analysis.aspect_probe import ACCURACY, MEASURES, NEAREST, NEIGHBOUR_SAMPLE, SAMPLE
 from core.analysis.null import ABOVE
+from core.analysis.wording import percent
 from core.runs.aspects import SOURCES
 from core.runs.labels import CIRCULAR
 from core.runs.tables import Row
@@ -172,7 +173,7 @@ def against_each_other(shown: AspectView) -> None:
         tuple(shown.summaries[name]["slices_sd"] for name in both),
         float(between[0]["correlation"]) if between and shown.measure == ACCURACY else 0.0,
     )
-    full = ", ".join(f"{plain(name)} {each[0]['value']:.0%}" for name, each in zip(both, rows, strict=True))
+    full = ", ".join(f"{plain(name)} {percent(each[0]['value'])}" for name, each in zip(both, rows, strict=True))
 
     def data() -> pa.Table:
         return pa.Table.from_pylist(
@@ -222,14 +223,14 @@ def chosen(shown: AspectView) -> tuple[str, int]:
     row, full, summary = shown.heads[aspect][head], shown.heads[aspect][0], shown.summaries[aspect]
     with st.container(horizontal=True, gap="medium"):
         _metric(f"Head {head}", row, f"{row['verdict']} random slices, p = {row['p_adjusted']:.3f}")
-        _metric("All heads together", full, f"{summary['classes']} values, chance {summary['chance']:.1%}")
+        _metric("All heads together", full, f"{summary['classes']} values, chance {percent(summary['chance'], 1)}")
         with st.container(border=True):
-            st.metric("Random slices", f"{summary['slices']:.1%}")
-            st.caption(plain(f"95 %: {summary['slices_low']:.1%} to {summary['slices_high']:.1%}"))
+            st.metric("Random slices", percent(summary["slices"], 1))
+            st.caption(plain(f"95 %: {percent(summary['slices_low'], 1)} to {percent(summary['slices_high'], 1)}"))
     st.caption(
         plain(
             f"Labels: {SOURCES.get(summary['source'], summary['source'])}. Always guessing the most frequent value is "
-            f"correct for {summary['majority']:.1%}."
+            f"correct for {percent(summary['majority'], 1)}."
         )
     )
     return aspect, head
@@ -237,8 +238,8 @@ def chosen(shown: AspectView) -> tuple[str, int]:
 
 def _metric(label: str, row: Row, said: str) -> None:
     with st.container(border=True):
-        st.metric(label, f"{row['value']:.1%}")
-        st.caption(plain(f"95 % CI {row['low']:.1%} to {row['high']:.1%}; {said}"))
+        st.metric(label, percent(row["value"], 1))
+        st.caption(plain(f"95 % CI {percent(row['low'], 1)} to {percent(row['high'], 1)}; {said}"))
 
 
 @shows_mistakes
@@ -261,11 +262,13 @@ def mingled(shown: AspectView, aspect: str, head: int) -> None:
             {
                 "Other aspect": show.cells([other])[0],
                 "Cramér's V": round(together, 2),
-                f"Head {head}": f"{raw['value']:.1%}",
-                "Within its values": "not computed" if found is None else f"{found['value']:.1%}",
-                "95 % CI": "" if found is None else f"{found['low']:.1%} to {found['high']:.1%}",
-                "Random slices": "" if found is None else f"{found['slices_low']:.1%} to {found['slices_high']:.1%}",
-                "Most frequent value": "" if found is None else f"{found['chance']:.1%}",
+                f"Head {head}": percent(raw["value"], 1),
+                "Within its values": "not computed" if found is None else percent(found["value"], 1),
+                "95 % CI": "" if found is None else f"{percent(found['low'], 1)} to {percent(found['high'], 1)}",
+                "Random slices": ""
+                if found is None
+                else f"{percent(found['slices_low'], 1)} to {percent(found['slices_high'], 1)}",
+                "Most frequent value": "" if found is None else percent(found["chance"], 1),
             }
         )
     st.dataframe(rows, hide_index=True)

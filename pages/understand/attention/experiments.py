@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pyarrow as pa
 import streamlit as st
 
@@ -16,6 +18,7 @@ from core.analysis.type_claims import (
     type_claims,
 )
 from core.analysis.type_depth import type_depth
+from core.analysis.wording import percent
 from core.runs.tables import Row
 from pages.shared import show
 from pages.shared.attention import Shown, attention_rows, experiments
@@ -61,12 +64,10 @@ def scores(shown: AttentionView) -> None:
         value, other = row[measure], row[baseline] if baseline else None
         if value is None:
             continue
-        form = "{:.2f}" if measure == "similarity" else "{:.1%}"
+        written = _decimal if measure == "similarity" else partial(percent, digits=1)
         ends = [row[f"{measure}_{end}"] for end in ("low", "high")] if baseline else []
-        small = f"<small>{safe(' to '.join(_form(form, end) for end in ends))}</small>" if ends else ""
-        lines.append(
-            (safe(label), [safe(_form(form, value)) + small, safe(_form(form, other)) if other is not None else "–"])
-        )
+        small = f"<small>{safe(' to '.join(written(end) for end in ends))}</small>" if ends else ""
+        lines.append((safe(label), [safe(written(value)) + small, safe(written(other)) if other is not None else "–"]))
     if lines:
         st.html(figure_table(["value", "baseline"], 0, lines))
         st.caption(
@@ -75,8 +76,8 @@ def scores(shown: AttentionView) -> None:
         )
 
 
-def _form(form: str, value: float) -> str:
-    return form.format(value).replace("-", "−")
+def _decimal(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")
 
 
 @shows_mistakes
@@ -165,9 +166,10 @@ def _relation(found: Shown, name: str) -> None:
     st.markdown(
         plain(
             f"The head that was best on one half of the sentences, {best['layer']}.{best['head']}, is correct for "
-            f"{best['score']:.0%} of {best['pairs']} held-out pairs (95 % CI {best['low']:.0%} to {best['high']:.0%}). "
-            f"The best fixed offset reaches {best['offset_score']:.0%}, the same head on shuffled sentences "
-            f"{best['shuffled']:.0%}: {verdict}. Above both: {_heads(sum(row['beyond'] for row in rows))} of "
+            f"{percent(best['score'])} of {best['pairs']} held-out pairs (95 % CI {percent(best['low'])} to "
+            f"{percent(best['high'])}). "
+            f"The best fixed offset reaches {percent(best['offset_score'])}, the same head on shuffled sentences "
+            f"{percent(best['shuffled'])}: {verdict}. Above both: {_heads(sum(row['beyond'] for row in rows))} of "
             f"{len(rows)}."
         )
     )
@@ -184,7 +186,7 @@ def _relation(found: Shown, name: str) -> None:
         "over sentences. Blue bars are above both baselines (false discovery rate 5 % over all heads and relations). "
         f"The relation counts towards the type {TYPE_OF[name]}.",
         alt=f"Bar chart of heads by how often they follow the relation {name}: best {heads[0].name} with "
-        f"{heads[0].value:.0%}.",
+        f"{percent(heads[0].value)}.",
     )
 
 
@@ -208,7 +210,7 @@ def _scores(shown: AttentionView, found: Shown, name: str) -> None:
         elsewhere = sum(row["elsewhere"] for row in rows) / len(rows)
         said = (
             f"Attention from a repeated random token to {SEEN_AGAIN[name]}, over 8 sequences, with 95 % CI. "
-            f"Blue bars have the type: at least {LEAST:.0%} and {TIMES} times the baselines."
+            f"Blue bars have the type: at least {percent(LEAST)} and {TIMES} times the baselines."
         )
         st.markdown(plain(f"Of type {name}: {_heads(count)} of {len(rows)}."))
         if any(row["next"] is not None for row in attention_rows(shown.state).values()):

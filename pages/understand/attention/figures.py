@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from core.analysis.attention_measures import FARTHEST, OFFSETS
+from core.analysis.wording import percent
 from pages.shared.figures.template import template
 from pages.shared.text import drawn, safe, shortened
 from pages.shared.theme import GROUND, INK, QUIET, SEQUENTIAL, SERIES, SMALL_TICK_SIZE
@@ -57,12 +58,12 @@ def pattern_figure(found: Pattern, shuffled: Pattern, causal: bool, theme: str) 
                 orientation="h",
                 name=name,
                 marker={"color": colour, "line": {"width": 1, "color": GROUND[theme]}},
-                text=f"{value:.0%} {name}" if value >= 0.4 else f"{value:.0%}" if value >= 0.08 else "",
+                text=f"{percent(value)} {name}" if value >= 0.4 else percent(value) if value >= 0.08 else "",
                 textposition="inside",
                 insidetextanchor="middle",
                 textangle=0,
                 constraintext="none",
-                hovertemplate=f"{name}: %{{x:.1%}}<br>shuffled {even:.1%}<extra></extra>",
+                hovertemplate=f"{name}: %{{x:.1%}}<br>shuffled {percent(even, 1)}<extra></extra>",
                 showlegend=False,
             ),
             row=1,

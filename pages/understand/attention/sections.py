@@ -12,6 +12,7 @@ import streamlit as st
 
 from core.analysis.attention_measures import OFFSETS
 from core.analysis.attention_types import TYPES, sentence
+from core.analysis.wording import percent
 from core.model.shape import ModelShape
 from core.runs.steps import command
 from core.runs.tables import Row
@@ -182,8 +183,8 @@ def _cells(row: Row, name: str) -> list[str]:
         return [f"{value:.0f}<small>{safe(ends)}</small>", f"{shuffled:.0f}"]
     if name == "entropy":
         return [f"{safe(number(value))}<small>{safe(interval(row, name))}</small>", "the same"]
-    ends = f"{row[f'{name}_low']:.1%} to {row[f'{name}_high']:.1%}"
-    return [f"{value:.1%}<small>{safe(ends)}</small>", f"{shuffled:.1%}"]
+    ends = f"{percent(row[f'{name}_low'], 1)} to {percent(row[f'{name}_high'], 1)}"
+    return [f"{percent(value, 1)}<small>{safe(ends)}</small>", percent(shuffled, 1)]
 
 
 @shows_mistakes
@@ -202,7 +203,7 @@ def average(shown: AttentionView) -> None:
         pa.table({"offset": OFFSETS, "share": share, "shuffled": shuffled}),
         "Top: all of its attention, red on the text's first token, grey 32 or more tokens away, blue nearer. Bottom: "
         "the near part by distance." + (" A causal model never looks ahead." if causal else ""),
-        alt=f"{shown.name} attends {found.first:.0%} to the first token, {found.before:.0%} far before, "
-        f"{found.near.sum():.0%} nearby, most at distance {int(NEAR[int(np.argmax(found.near))])}, and "
-        f"{found.after:.0%} far after.",
+        alt=f"{shown.name} attends {percent(found.first)} to the first token, {percent(found.before)} far before, "
+        f"{percent(found.near.sum())} nearby, most at distance {int(NEAR[int(np.argmax(found.near))])}, and "
+        f"{percent(found.after)} far after.",
     )

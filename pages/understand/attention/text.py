@@ -9,6 +9,7 @@ import streamlit as st
 from core.model.attention import Matrix
 from core.uploads import MAX_CHARACTERS
 from pages.shared import show
+from pages.shared.components.in_view import bring_into_view, in_view
 from pages.shared.controls import choose_document
 from pages.shared.data import documents
 from pages.shared.embedding import attention_matrix
@@ -75,11 +76,13 @@ def _own() -> str | None:
 
 def _ask() -> None:
     st.session_state[_ASKED] = str(st.session_state.get(_OWN) or "").strip() or None
+    bring_into_view(_ASKED)
 
 
 def _looked(shown: AttentionView, text: str, found: Matrix) -> None:
     tokens = [piece.text for piece in found.pieces]
     numbers = list(range(1, len(tokens) + 1))
+    in_view(_ASKED)
     left, right = st.columns([2, 1], gap="medium")
     with right:
         token = linked(

@@ -8,12 +8,13 @@ import streamlit as st
 
 from core.analysis.by_topic import ByTopic
 from core.analysis.explained import TermGrid, rounded_to_sum, signed
+from core.analysis.wording import percent
 from core.runs.tables import Row
 from pages.shared import show
 from pages.shared.components.beside import GRID_BESIDE, asked, beside
 from pages.shared.components.layer_grid import GridCell, layer_grid
 from pages.shared.data import RunState
-from pages.shared.figures.term_grid import percent, term_grid
+from pages.shared.figures.term_grid import hundredths, term_grid
 from pages.shared.figures.topic_gaps import gaps_figure
 from pages.shared.glossary import why
 from pages.shared.notices import shows_mistakes
@@ -60,7 +61,13 @@ def _grid(rows: list[Row], view: LayerView) -> None:
             decide("head", place.column + 1)
 
     drawn = term_grid(
-        terms, shown, percent, note, show.theme(), "Each term's share of the embedding's length in per cent.", "parts"
+        terms,
+        shown,
+        hundredths,
+        note,
+        show.theme(),
+        "Each term's share of the embedding's length in per cent.",
+        "parts",
     )
     layer_grid(drawn, "parts grid", GridCell(view.layer - 1, view.head - 1) if view.head else None, picked)
     grid = TermGrid.of(terms, shown)
@@ -80,8 +87,8 @@ def _topics(row: Row) -> str:
         return ""
     beyond = row["explained"] > row["explained_by_chance"]
     return (
-        f"\ntopics explain {row['explained']:.0%} of it, "
-        f"{'more than' if beyond else 'no more than'} with shuffled labels (95 %: {row['explained_by_chance']:.0%})"
+        f"\ntopics explain {percent(row['explained'])} of it, {'more than' if beyond else 'no more than'} with "
+        f"shuffled labels (95 %: {percent(row['explained_by_chance'])})"
     )
 
 

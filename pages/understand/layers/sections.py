@@ -18,6 +18,7 @@ from core.analysis.layer_findings import (
 )
 from core.analysis.layer_measures import DIFFERENCE, MEASURES
 from core.analysis.null import WITHIN
+from core.analysis.wording import percent
 from core.model.stages import SHARE
 from core.runs.labels import CIRCULAR_NOTE, label_facts
 from core.runs.steps import command
@@ -54,14 +55,14 @@ _INNER = {
 def choose_view(sweep: LayerSweep) -> LayerView:
     """Stage and measure; the cell that was clicked, or is in the address."""
     shape = sweep.manifest.shape
-    left, right = st.columns(2, gap="medium", vertical_alignment="top")
+    left, middle, right = st.columns([4, 3, 3], gap="medium", vertical_alignment="top")
     with left:
         stage = choose_stage(sweep.manifest, sweep.manifest.swept_stages)
         if stage in _INNER:
             st.caption(_INNER[stage])
         if sweep.manifest.swept_stages != sweep.manifest.stages:
             st.caption(f"To measure stage {SHARE} at every layer, run `{command('layers', sweep.run.name)}`.")
-    with right:
+    with middle:
         measures = sweep.measures
         measure = linked(
             st.selectbox,
@@ -72,7 +73,9 @@ def choose_view(sweep: LayerSweep) -> LayerView:
             format_func=lambda name: MEASURES[name].name,
             help="The curves and the grid show this measure.",
         )
+    with right:
         null_measure = _null_measure(sweep, stage, measure)
+    with middle:
         if null_measure == "examples":
             st.caption("How often the labelled topic is the nearest one, by the mean of each topic's other documents.")
         else:
@@ -184,7 +187,8 @@ def _against_slices(sweep: LayerSweep, view: LayerView, measure: str) -> None:
         heads,
         f"{_sample(sweep)} Dots are single heads. The dashed line is the mean over {rows[0]['slicings']} random "
         "slicings and the band contains 95 % of their slices. Numbered heads lie outside random slices "
-        f"(Benjamini–Hochberg over the heads of a layer); the same rule flags {flagged:.1%} of random slices. The "
+        f"(Benjamini–Hochberg over the heads of a layer); the same rule flags {percent(flagged, 1)} of random "
+        "slices. The "
         "vertical line marks the chosen layer.",
         alt=f"{name} of every head at every layer, on the band of random slices.",
     )

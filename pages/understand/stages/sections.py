@@ -23,6 +23,7 @@ from pages.shared.figures.random_slices import slices_alt, slices_figure, slices
 from pages.shared.findings import show_findings
 from pages.shared.glossary import why
 from pages.shared.notices import shows_mistakes
+from pages.shared.section import section
 from pages.shared.show import Remake, drawn_once, figure, theme
 from pages.shared.url import linked
 from pages.understand.stages.figures import groups_figure, matrix_figure, probe_figure
@@ -151,7 +152,7 @@ def _confusion_rows(state: RunState, stage: int, split: str) -> list[dict[str, i
 def redundancy(state: RunState) -> None:
     """Which heads are most alike."""
     assert state.manifest is not None
-    st.subheader("Most redundant heads", help=why("CKA", "key/value group"), anchor="redundant-heads")
+    section("Most redundant heads", "redundant-heads", "CKA", "key/value group")
     found, shape, stages = tables(state), state.manifest.shape, state.manifest.stages
     stage = int(
         st.segmented_control("At stage", stages, default=stages[0], required=True, key="redundancy stage") or stages[0]

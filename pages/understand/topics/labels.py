@@ -9,6 +9,7 @@ import pyarrow as pa
 import streamlit as st
 
 from core.analysis.agreement import Compared
+from core.analysis.wording import percent
 from core.runs.labels import LABEL_SOURCES, Labels
 from pages.shared.data import RunState, compared, label_sources, tables
 from pages.shared.glossary import why
@@ -115,7 +116,8 @@ def _agreement(state: RunState, kept: dict[str, Labels]) -> None:
         _cells(found),
         f"Documents by {found.first} (rows) and {found.second} (columns); the diagonal is agreement."
         f"{left_out} Colour: share of the row.",
-        alt=f"Documents by topic according to {found.first} and {found.second}; {found.agreement.share:.0%} agree.",
+        alt=f"Documents by topic according to {found.first} and {found.second}; {percent(found.agreement.share)} "
+        "agree.",
     )
 
 
@@ -127,7 +129,7 @@ def _figures(found: Compared) -> None:
     says_nothing = bool(found.constant)
     kappa = "–" if says_nothing else f"{agreed.kappa:.2f}"
     with st.container(horizontal=True, gap="small"):
-        st.metric("Same topic", f"{agreed.share:.1%}", border=True, width="content")
+        st.metric("Same topic", percent(agreed.share, 1), border=True, width="content")
         st.metric("Cohen's kappa", kappa, help=why("kappa"), border=True, width="content")
         if not says_nothing:
             interval = f"{agreed.low:.2f} to {agreed.high:.2f}"

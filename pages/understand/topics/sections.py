@@ -15,7 +15,7 @@ from core.analysis.cautions import joined
 from core.analysis.redundancy import cluster_order
 from core.analysis.similarity import POOLINGS
 from core.analysis.topic_match import WITHIN, by_construction
-from core.analysis.wording import plural
+from core.analysis.wording import percent, plural
 from core.model.stages import HEADS
 from core.runs.tables import Row
 from pages.shared.data import RunState, tables, topic_cosines, topics
@@ -53,9 +53,10 @@ def topic_match(state: RunState, stage: int) -> None:
     best = max(heads, key=lambda head: (found[head, 1]["rate"], -head))
     st.markdown(
         f"At this stage the labelled topic is the nearest of {len(topics(state).names)} for "
-        f"**{_percent(full['rate'])}** of {full['documents']:,} documents (95 % CI {_percent(full['low'])} to "
-        f"{_percent(full['high'])}). Guessing reaches {_percent(full['chance'])}; the best single head, head {best}, "
-        f"{_percent(found[best, 1]['rate'])}."
+        f"**{percent(full['rate'], 1)}** of {full['documents']:,} documents (95 % CI {percent(full['low'], 1)} to "
+        f"{percent(full['high'], 1)}). Guessing reaches {percent(full['chance'], 1)}; the best single head, head "
+        f"{best}, "
+        f"{percent(found[best, 1]['rate'], 1)}."
     )
     within = tuple(k for k in WITHIN if not by_construction(found["full", k]))
     methods = {"full": "full embedding", **{name: name for name in POOLINGS}, best: f"best head ({best})"}
@@ -67,7 +68,7 @@ def topic_match(state: RunState, stage: int) -> None:
         "very figure, so its value is somewhat optimistic."
         + (f" The study: {study.MODEL}, 25 topics ({study.CITATION})." if stage == 3 else "")
         + _left_out(within, len(topics(state).names)),
-        alt=f"Topic match of the full embedding, {_percent(full['rate'])}, of pooled heads and of head {best}, "
+        alt=f"Topic match of the full embedding, {percent(full['rate'], 1)}, of pooled heads and of head {best}, "
         "with 95 % intervals, beside guessing.",
         remake=Remake("topic match", {"stage": stage}),
     )
@@ -93,10 +94,6 @@ def _left_out(within: Sequence[int], topics: int) -> str:
     if not missing:
         return ""
     return f" Not shown: top {joined(missing)}. With {plural(topics, 'topic')} these are 100\u00a0% by construction."
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f}\u00a0%"
 
 
 def _cells(row: Row, within: int) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""A document beside another one: of this session, or of the corpus."""
+"""Comparing a document with another one, of this session or of the corpus."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class OtherDocument:
 
 
 def other_document(shown: DocumentView, key: str) -> OtherDocument | None:
-    """The one of this session that is compared with; None where there is none, or it is not embedded yet."""
+    """The session's document to compare with; None if there is none or it is not embedded yet."""
     kept = own_documents()
     if not key or key not in kept.found:
         return None

@@ -12,7 +12,7 @@ from core.errors import Mistake
 from core.uploads import MAX_BYTES, Watch, pasted, read_upload, unwatched
 
 MOST = 20
-"""Documents that a session keeps."""
+"""Documents per session, at most."""
 PASTED = "pasted"
 _KEY = "your documents"
 

@@ -1,4 +1,4 @@
-"""The result to take away: tables, JSON, and the report. Made on request, stored nowhere."""
+"""Downloads: tables, JSON and the report. Made on request, never stored."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from pages.use.your_document.topics import profile_table
 
 
 def whole_table(shown: DocumentView) -> pa.Table:
-    """A row a (part, stage, head, topic); part 0 is the beginning, head 0 the full embedding."""
+    """One row per part, stage, head and topic; part 0 is the beginning, head 0 the full embedding."""
     tables = []
     for part in range(len(shown.reading.parts)):
         for stage in shown.reading.vectors:
@@ -148,8 +148,9 @@ def keep_section(shown: DocumentView, other: OtherDocument | None = None) -> Non
                 label, partial(make, shown), f"{name}.{ending}", mime, key=f"keep {ending}", on_click="ignore"
             )
     st.caption(
-        "The report opens offline and shows the figures of this page. Parquet and CSV have every stage; JSON has votes "
-        "and neighbours, too. Nothing of the document is stored on the server."
+        "The report opens offline and shows the figures of this page, without the two experiments that need the model "
+        "(a head switched off; why two texts are similar). Parquet and CSV have every stage; JSON has votes and "
+        "neighbours, too. Nothing of the document is stored on the server."
     )
 
 

@@ -1,4 +1,4 @@
-"""What single heads do with a document: where they look, and how strongly they answer."""
+"""Single heads on a document: what they attend to, and how large their activation is."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pyarrow as pa
 import streamlit as st
 
 from core.analysis.document_profile import Ranks
+from core.analysis.wording import percent
 from pages.shared import show
 from pages.shared.embedding import attended
 from pages.shared.figures.words import resting, strongest_words, words_html
@@ -28,7 +29,7 @@ _FROM = {
 
 @shows_mistakes
 def words_section(shown: DocumentView) -> None:
-    """The words, and what they say in a sentence."""
+    """The shaded words, and a sentence that sums them up."""
     assert shown.state.manifest is not None
     model = shown.state.manifest.model
     st.subheader(f"Where head {shown.head} looks", anchor="words")
@@ -39,9 +40,9 @@ def words_section(shown: DocumentView) -> None:
     said = f"Mostly at {', '.join(f'“{word}”' for word in words)}. " if words else ""
     rest = resting(found, shown.head)
     if rest >= 0.005:
-        said += f"{rest:.0%} of its attention rests on special tokens, a common resting place for idle heads."
+        said += f"{percent(rest)} of its attention rests on special tokens, a common resting place for idle heads."
     elif (first := float(found.weights[shown.head - 1, 0])) >= 0.05:
-        said += f"{first:.0%} of its attention is on the very first token, a common resting place for idle heads."
+        said += f"{percent(first)} of its attention is on the very first token, a common resting place for idle heads."
     st.markdown(plain(said))
     st.html(words_html(shown.text, found, shown.head))
     st.caption(
@@ -52,7 +53,7 @@ def words_section(shown: DocumentView) -> None:
 
 @shows_mistakes
 def activation_section(shown: DocumentView) -> None:
-    """How loud each head is for this document, against the corpus."""
+    """Each head's activation for this document, compared with the corpus."""
     if not shown.state.analysed:
         return
     st.subheader("Activation of each head", help=why("activation", "percentile"), anchor="activation")

@@ -1,4 +1,4 @@
-"""The way in: paste, upload, or an example. What was read can be changed; then all of it is embedded in one go.
+"""The input form: paste, upload, or an example. The text can be edited before all documents are embedded together.
 
 The form folds to one line when there is an answer. A new upload opens a text to change, and leaves the answer alone.
 """
@@ -43,7 +43,7 @@ class Chosen:
 
 
 def document_input() -> list[Chosen]:
-    """Shows the way in; the documents that are embedded."""
+    """Shows the form; returns the embedded documents."""
     kept = own_documents()
     if FORM not in st.session_state:
         st.session_state[FORM] = not kept.answered

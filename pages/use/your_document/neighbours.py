@@ -1,4 +1,4 @@
-"""What of the corpus is near a document: lists, and places on the maps."""
+"""The corpus documents nearest to a document: lists, and places on the maps."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 import pyarrow as pa
 import streamlit as st
 
+from core.analysis.wording import percent
 from core.retrieval.head_index import largest
 from core.runs.parquet import RowLookup
 from pages.shared import show
@@ -42,7 +43,12 @@ def neighbours_section(shown: DocumentView) -> None:
         st.markdown("##### Votes of all heads", help=why("vote"))
         shares = ballot.scores / max(float(ballot.scores.sum()), 1e-12)
         items = zip(ballot.docs.tolist(), ballot.by_head, shares.tolist(), strict=True)
-        cards([_card(table, doc, [voting_heads(given), f"{share:.0%} of these votes"]) for doc, given, share in items])
+        cards(
+            [
+                _card(table, doc, [voting_heads(given), f"{percent(share)} of these votes"])
+                for doc, given, share in items
+            ]
+        )
     st.caption(
         "Numbers are cosines. Votes: each head gives its nearest document its weight, the next one half of it, and so "
         "on; heads with larger activation that tell documents apart better have more weight. Click a document to read "
@@ -57,7 +63,7 @@ def _card(table: RowLookup, doc: int, meta: list[str], score: float | None = Non
 
 @shows_mistakes
 def map_section(shown: DocumentView) -> None:
-    """Small maps; the ones of a run without maps are asked for."""
+    """Small maps; a run without maps gets a message with the command that makes them."""
     st.subheader("On the map", anchor="map")
     if not shown.state.projected:
         not_made(shown.state, "project")

@@ -29,7 +29,7 @@ _LITTLE = 12  # tokens below which a profile is not reliable; no text of its own
 
 
 def length_notes(found: EmbeddedText) -> bool:
-    """What of the text the model saw; whether a long one is to be read whole, in chunks."""
+    """How much of the text the model read, and whether to read a long one whole, in chunks."""
     if found.reach.truncated:
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
             st.markdown(f":material/content_cut: The model reads the **{plain(found.reach)}** at once.")
@@ -68,7 +68,7 @@ def part_control(found: EmbeddedText) -> int:
 
 
 def reference_control(state: RunState) -> str:
-    """Examples or names; a run that has names alone says what brings examples."""
+    """Examples or names; a run with names alone gets the command that adds examples."""
     known = references(state)
     if known == (NAMES,):
         few = "example_match" in tables(state).rows

@@ -10,6 +10,7 @@ from core.analysis.document_profile import Ranks
 from core.model.attention import Attended
 from core.model.stages import STAGES
 from core.runs.parquet import RowLookup
+from pages.shared.aspect_guess import CAPTION, TITLE, aspect_guesses, row_names
 from pages.shared.corpus import pairs
 from pages.shared.data import documents
 from pages.shared.figures.reliability import right_for, solidity
@@ -70,7 +71,7 @@ def report_html(
     if shown.state.analysed:
         said = " ".join(consensus_sentences(shown.profile, shown.consensus, shown.topics, shown.reliability))
         sections += ["<h2>What it is about</h2>", f"<p>{safe(said)}</p>", consensus_table(shown)]
-        sections += [_profile(shown), _along(shown)]
+        sections += [_profile(shown), _aspects(shown), _along(shown)]
     sections += [_neighbours(shown)]
     if found is not None:
         sections += [f"<h2>Where head {shown.head} looks</h2>", words_html(shown.text, found, shown.head)]
@@ -117,6 +118,25 @@ def _profile(shown: DocumentView) -> str:
     return (
         f'<h2>Topic profile, {kind}</h2><p class="quiet">Compared with {against}; framed: the head\'s vote.{faded}</p>'
         f'<div class="scroll"><table><thead><tr><th></th>{rates}{names}</tr></thead><tbody>{body}</tbody></table></div>'
+    )
+
+
+def _aspects(shown: DocumentView) -> str:
+    """What it seems to be by every other aspect, head by head; nothing in a run without aspects."""
+    vectors = shown.vectors(shown.stage)
+    guessed = aspect_guesses(shown.state, shown.stage, vectors)
+    if not guessed:
+        return ""
+    head = "".join(f"<th>{safe(one.title)}</th><th>right</th>" for one in guessed)
+    rows = "".join(
+        f"<tr><th>{name}</th>"
+        + "".join(f"<td>{safe(shortened(one.guesses[at], 60))}</td><td>{one.right[at]}</td>" for one in guessed)
+        + "</tr>"
+        for at, name in enumerate(row_names(len(vectors)))
+    )
+    return (
+        f'<h2>{TITLE}</h2><p class="quiet">{CAPTION}</p><div class="scroll"><table>'
+        f"<thead><tr><th></th>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
     )
 
 

@@ -93,7 +93,7 @@ def row_name(row: int) -> str:
 
 _NAME = 60
 STANDS_OUT = 75.0
-"""A percentile below this is no ground to say that a document is about something."""
+"""Below this percentile, no topic is claimed."""
 EVERY_TOPIC = 85.0
 """From this median over the topics on a document is near to them all: common where cosines are not centred."""
 

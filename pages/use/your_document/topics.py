@@ -102,7 +102,7 @@ def _circular(shown: DocumentView) -> str:
 
 
 def _of_a_sample(shown: DocumentView) -> str:
-    """What percentiles are of, where that is not the whole corpus."""
+    """The documents that percentiles refer to, if they are not the whole corpus."""
     assert shown.state.manifest is not None
     documents = int(shown.state.manifest.corpus["documents"])
     if documents <= MOST_COMPARED:

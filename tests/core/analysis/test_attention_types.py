@@ -17,6 +17,7 @@ from core.analysis.attention_types import (
     type_of,
 )
 from core.analysis.type_claims import RELATIONS_OF, SEEN_AGAIN, SIMILAR, TypeClaim
+from core.analysis.wording import percent
 from core.runs.vocabulary import ATTENTION_TYPES
 from tests.core.analysis.test_attention_measures import random_weights
 
@@ -92,8 +93,8 @@ def test_a_verdict_says_what_decided_and_what_else_holds() -> None:
     evidence = heads_of(np.stack([planted("previous token", False, doc)[None] for doc in range(4)]))[0]
     found = type_of(evidence)
     assert (found.name, found.names) == ("previous token", ("previous token", "local"))
-    assert found.because.startswith(f"{evidence('previous'):.0%} of its attention is on the token before")
-    assert "shuffled 1.6%" in found.because  # one of 64 tokens
+    assert found.because.startswith(f"{percent(evidence('previous'))} of its attention is on the token before")
+    assert "shuffled 1.6\u00a0%" in found.because  # one of 64 tokens
     assert all(sentence(name) for name in TYPES)
     assert set(RULES) == set(TYPES) - {MIXED}
 
@@ -126,7 +127,7 @@ def test_a_sink_says_from_what_share_of_the_text_it_rests() -> None:
     figures = heads_of(weights)[0].figures
     assert "tokens" not in because(AttentionEvidence(figures), "sink")
     said = because(AttentionEvidence({**figures, "rests": 0.87}), "sink")
-    assert said.endswith("; more than half of it from 87% of their tokens")
+    assert said.endswith("; more than half of it from 87\u00a0% of their tokens")
 
 
 def test_every_type_has_a_family_and_storage_knows_its_name() -> None:

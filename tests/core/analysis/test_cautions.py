@@ -135,7 +135,7 @@ def test_at_chance_nothing_is_claimed_at_that_stage() -> None:
         "At stage 1 the full embedding is not shown to find the labelled topic more often than chance, so topic match "
         "says nothing about its heads. Check that the names of the topics describe the labels (--topics)."
     )
-    assert found.evidence == "stage 1: 6.0% (4.0%–9.0%), chance 4.0%"
+    assert found.evidence == "stage 1: 6.0\u00a0% (4.0–9.0\u00a0%), chance 4.0\u00a0%"
     assert ruled_out([found], SAME_TOPIC, 1) is None
     by_labels = [finding for finding in findings(tables) if finding.about in BY_LABELS]
     assert {finding.about for finding in by_labels} == BY_LABELS
@@ -165,7 +165,8 @@ def test_a_source_with_one_label_for_everything_has_no_kappa() -> None:
     pair = compare(source("column", "a", "b", "a", "c"), source("openai", "a", "a", "a", None))
     assert pair.constant == ("openai",)
     assert pair.sentence == (
-        "column and openai agree on 66.7% of 3 documents that both have labelled; Cohen's kappa is undefined, because "
+        "column and openai agree on 66.7\u00a0% of 3 documents that both have labelled; Cohen's kappa is undefined, "
+        "because "
         "openai gave all of them one topic."
     )
     found = the_one(cautions(run_of(30, 30, 30), [pair]))
@@ -173,7 +174,7 @@ def test_a_source_with_one_label_for_everything_has_no_kappa() -> None:
         "The labels of 'openai' are one topic for all documents, so Cohen's kappa says nothing about how far other "
         "labels agree with them. Label the documents by another source, or with other topics (--topics)."
     )
-    assert found.evidence == "column and openai: 3 documents labelled by both, 66.7% alike"
+    assert found.evidence == "column and openai: 3 documents labelled by both, 66.7\u00a0% alike"
     assert compare(source("column", "a", "b"), source("openai", "b", "a")).constant == ()
 
 

@@ -177,10 +177,10 @@ def test_heads_beyond_random_slices_are_named_with_their_figures() -> None:
         "it less often."
     )
     for figure in (
-        "head 11 59.1%",
-        "head 2 6.8%",
-        "all heads together 68.0% (63.0%–73.0%)",
-        "the largest of 800 40.6%",
+        "head 11 59.1\u00a0%",
+        "head 2 6.8\u00a0%",
+        "all heads together 68.0\u00a0% (63.0–73.0\u00a0%)",
+        "the largest of 800 40.6\u00a0%",
     ):
         assert figure in found.evidence
 
@@ -196,8 +196,11 @@ def test_the_stage_is_recommended_whose_best_head_beats_the_best_slices() -> Non
     rows = [summary(best=0.55, best_head=11, best_p=0.005), summary(stage=2, best=0.6, best_p=0.2)]
     found = the_one(tables_of(stages=(1, 2), null_summary=rows), "stage")
     assert "extract at stage 1 (attention)" in found.sentence
-    assert "head 11, finds the labelled topic for 55% of held-out documents" in found.sentence
-    assert "stage 2: head 1 60.0%, best random slice 21.0% (95 % below 28.0%), p = 0.200" in found.evidence
+    assert "head 11, finds the labelled topic for 55\u00a0% of held-out documents" in found.sentence
+    assert (
+        "stage 2: head 1 60.0\u00a0%, best random slice 21.0\u00a0% (95 % below 28.0\u00a0%), p = 0.200"
+        in found.evidence
+    )
 
 
 def test_no_stage_is_recommended_where_the_best_slices_do_as_well() -> None:
@@ -568,10 +571,10 @@ def test_the_first_of_stages_that_cannot_be_told_apart_is_recommended() -> None:
         summary(stage=stage, best=best, best_head=11, best_p=0.005) for stage, best in ((1, 0.55), (2, 0.57), (3, 0.3))
     ]
     found = the_one(tables_of(stages=(1, 2, 3), null_summary=summaries), "stage")
-    assert "extract at stage 1 (attention): the best single head, head 11, finds the labelled topic for 55%" in (
+    assert "extract at stage 1 (attention): the best single head, head 11, finds the labelled topic for 55\u00a0%" in (
         found.sentence
     )
-    assert "Stage 2 is not shown to differ (57%)." in found.sentence
+    assert "Stage 2 is not shown to differ (57\u00a0%)." in found.sentence
 
 
 # The same model elsewhere.
@@ -586,7 +589,7 @@ def test_the_same_best_head_in_runs_of_one_model_is_a_finding() -> None:
     found = across_runs("news", runs)
     assert found is not None
     assert found.sentence == "Head 3 at stage 1 is the best single head in 2 of 3 runs of this model."
-    assert "poems: stage 1 head 2 60.0%" in found.evidence
+    assert "poems: stage 1 head 2 60.0\u00a0%" in found.evidence
     assert "one run in 4 would agree" in found.evidence
 
 

@@ -223,7 +223,7 @@ def test_of_two_roles_the_more_particular_comes_first() -> None:
     assert both.name == "sparse"
     assert both.names == ("sparse", "general")
     # Both reasons are told: 50 % of the deviation, and 95 % of the documents above 0.10.
-    assert "50%" in both.because
+    assert "50\u00a0%" in both.because
     assert "above 0.10" in both.because
 
 

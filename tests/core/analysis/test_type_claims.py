@@ -58,8 +58,9 @@ def test_relations_are_claimed_beyond_their_baselines_the_strongest_first() -> N
     assert list(found) == ["modifier"]
     assert found["modifier"].strength == pytest.approx(0.3)  # 0.9 − 0.6, more than 0.5 − 0.4
     assert found["modifier"].because == (
-        "object → its preposition: the right word gets most of its attention in 90% of 100 held-out pairs (85% to "
-        "95%); fixed offset −2 40%, shuffled sentences 60%; also determiner → noun 50%"
+        "object → its preposition: the right word gets most of its attention in 90\u00a0% of 100 held-out pairs "
+        "(85\u00a0% to "
+        "95\u00a0%); fixed offset −2 40\u00a0%, shuffled sentences 60\u00a0%; also determiner → noun 50\u00a0%"
     )
 
 
@@ -68,7 +69,7 @@ def test_repeated_tokens_and_similar_words() -> None:
     assert set(found) == {"induction", "semantic similarity"}
     assert found["induction"].strength == pytest.approx(0.896)
     assert found["semantic similarity"].strength == pytest.approx(0.3)
-    assert "at this distance without repetition 0.4%" in found["induction"].because
+    assert "at this distance without repetition 0.4\u00a0%" in found["induction"].because
 
 
 @pytest.mark.parametrize(

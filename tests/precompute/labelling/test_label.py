@@ -157,7 +157,7 @@ def test_two_sources_are_kept_the_last_is_active_and_column_comes_back(planted: 
     assert pq.read_schema(planted.documents_path).metadata[DIGEST] == metadata
     assert problems(planted) == ()
     # Of 36 documents that both have labelled, those of every fourth differ: 0, 4, …, 36 are ten.
-    assert any("agree on 72.2% of 36 documents" in note for note in result.notes)
+    assert any("agree on 72.2\u00a0% of 36 documents" in note for note in result.notes)
     labelled(planted, "column")
     assert topics_of(planted) == OWN
     assert sources_of(planted) == {"column", None}
@@ -357,7 +357,7 @@ def test_zero_shot_is_called_circular_wherever_topic_match_is_told(
     said = " ".join(command("report", "run", "--cache", planted.cache).out.split())
     assert CIRCULAR_NOTE in said
     assert "Labels: zero-shot: the nearest topic embedding – CIRCULAR" in said
-    assert "column and zero-shot agree on 72.2% of 36 documents" in said
+    assert "column and zero-shot agree on 72.2 % of 36 documents" in said
     assert "by zero-shot alone 4" in said
     found = json.loads(command("report", "run", "--cache", planted.cache, "--json").out)
     assert found["labels"] == {

@@ -107,7 +107,7 @@ def test_two_sources_are_stored_compared_and_the_last_is_active(run: Run, tmp_pa
     result = labelled(run, "genre", "file", file=other)
     assert stored_aspects(run)["genre"] == ("column", "file")
     assert [each.source for each in aspect_labels(run, "genre")] == ["column", "file"]
-    assert result.notes[1].startswith("column and file agree on 97.5% of 40 documents")
+    assert result.notes[1].startswith("column and file agree on 97.5\u00a0% of 40 documents")
     found = aspect_named(aspects_of(run), "genre")
     assert found is not None
     assert (found.source, found.codes[0]) == ("file", 1)

@@ -122,7 +122,7 @@ def test_every_document_is_asked_about_once_and_labelled(ask: Command, planted: 
     assert "30 documents; about" in found.err
     assert "price of gpt-4o unknown" in found.err
     assert "30 of 30 documents labelled by openai" in found.err
-    assert "column and openai agree on 100.0% of 15 documents" in found.err
+    assert "column and openai agree on 100.0\u00a0% of 15 documents" in found.err
     assert topics_of(planted) == [topic(doc) for doc in range(DOCS)]
     assert set(planted.documents(["label_source"])["label_source"].to_pylist()) == {"openai"}
     assert planted.documents(["label_score"])["label_score"].to_pylist() == [0.75] * DOCS

@@ -163,5 +163,5 @@ def test_a_file_that_another_process_does_not_let_go_is_a_mistake(
     path = tmp_path / "answers.sqlite"
     with AnswerStore(path) as holder, holder.together():
         monkeypatch.setattr(module, "PATIENCE", 0.05)
-        with AnswerStore(path) as answers, pytest.raises(Mistake, match="in use by another process"):
+        with AnswerStore(path) as answers, pytest.raises(Mistake, match="locked by another process"):
             answers.put("k", GOOD)

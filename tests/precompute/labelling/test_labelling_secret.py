@@ -57,7 +57,7 @@ def test_a_named_file_that_is_not_there_and_a_key_with_a_space_are_mistakes(monk
     with pytest.raises(Mistake, match="does not exist"):
         find_secret(None)
     monkeypatch.setenv("OPENAI_API_KEY", f"{KEY} {KEY}")
-    with pytest.raises(Mistake, match="characters that no key has") as told:
+    with pytest.raises(Mistake, match="characters that are not valid in a key") as told:
         find_secret(None)
     assert "Zq8f" not in str(told.value)
 

@@ -1,0 +1,46 @@
+"""What is added to the page that Streamlit's front end is drawn into."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.testclient import TestClient
+from starlette.types import Receive, Scope, Send
+
+from pages.shared.server.index_page import SCRIPT, STYLE, asks_for_page, send_page
+
+PAGE = '<head>é<script type="module" src="a.js"></script></head><script type="module"></script>'
+WANTED = {"accept": "text/html,*/*;q=0.8", "accept-encoding": "gzip", "if-none-match": '"stored"'}
+
+
+def asked(answer: Response) -> TestClient:
+    async def inner(scope: Scope, receive: Receive, send: Send) -> None:
+        assert asks_for_page(scope)
+        names = {name for name, _ in scope["headers"]}
+        assert not {b"accept-encoding", b"if-none-match"} & names  # the whole page, not packed
+        await answer(scope, receive, send)
+
+    async def outer(scope: Scope, receive: Receive, send: Send) -> None:
+        await send_page(inner, scope, receive, send)
+
+    return TestClient(outer)
+
+
+def test_style_and_script_come_before_the_front_end_s_own() -> None:
+    found = asked(HTMLResponse(PAGE, headers={"etag": '"stored"'})).get("/head_map", headers=WANTED)
+    added = f"<style>{STYLE}</style>\n<script>{SCRIPT}</script>\n"
+    assert found.text == PAGE.replace("<script", f"{added}<script", 1)
+    assert found.headers["content-length"] == str(len(found.content))
+    assert "etag" not in found.headers
+
+
+def test_other_answers_go_through() -> None:
+    for answer in (PlainTextResponse(PAGE), HTMLResponse(PAGE, 404)):
+        assert asked(answer).get("/", headers=WANTED).text == PAGE
+
+
+def test_streamlit_s_page_has_the_place_for_them_once() -> None:
+    page = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
+    assert page.count('<script type="module"') == 1
