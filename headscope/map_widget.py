@@ -138,7 +138,8 @@ class MapWidget(anywidget.AnyWidget):
         heads = _heads(told.get("heads"), self._opened.shape.heads)
         colour = told.get("colour") or "head"
         self._told = {"stage": self.stage, "heads": heads, "colour": colour}
-        self.heads, self.colour = heads, colour
+        with self.hold_trait_notifications():  # both, or what is told of the first would go back
+            self.heads, self.colour = heads, colour
         if change["name"] == "_picked":
             self.set_trait("selected", self._chosen(told.get("area"), told.get("doc")))
 
