@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 import streamlit as st
@@ -92,13 +93,13 @@ def matrix(shown: AspectView) -> None:
     documents = {row["documents"] for row in shown.summaries.values()}
     count = f"{min(documents):,}" if len(documents) == 1 else f"{min(documents):,} to {max(documents):,}"
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption(
-            plain(
-                f"Percent of the way from chance to the best at this stage; ▲ above, ▼ below random slices. "
-                f"{count} documents, each left out once; no two are near-duplicates. {_baseline(shown)}"
-            )
+        told = (
+            f"Percent of the way from chance to the best at this stage; ▲ above, ▼ below random slices. "
+            f"{count} documents, each left out once; no two are near-duplicates. {_baseline(shown)}"
         )
-        show.downloads("aspects", lambda: pa.Table.from_pylist([row for each in shown.heads.values() for row in each]))
+        st.caption(plain(told))
+        table = partial(pa.Table.from_pylist, [row for each in shown.heads.values() for row in each])
+        show.downloads("aspects", table, show.grid_paper(grid, told))
     circular = [name for name in shown.names if shown.summaries[name]["source"] in CIRCULAR]
     if circular:
         st.warning(
