@@ -134,7 +134,7 @@ def downloads(name: str, table: Callable[[], pa.Table], paper: Paper | None = No
     kinds = {"CSV": ("text/csv", _write_csv), "Parquet": ("application/vnd.apache.parquet", pq.write_table)}
     with st.popover("Save", icon=":material/download:", type="tertiary"):
         if paper is not None:
-            st.caption("Figure")
+            st.caption("Figure" if theme() == "light" else "Figure. For white paper, choose the light theme first.")
             picture(name, name, paper.caption(name), paper.remake is None, paper.own)
         st.caption("Data")
         with st.container(horizontal=True, gap="small"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import xml.etree.ElementTree as ET
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from core.errors import Mistake
 from headscope import open_run
 from headscope.opened import OpenedRun
+from pages.shared.theme import head_colours
 from tests.pages.test_page_head_map import LEFT_HALF, write_mapped
 
 
@@ -73,6 +75,9 @@ def test_a_picture_stands_for_it_where_no_widget_is_drawn(shown: Any) -> None:
     root = ET.fromstring(data["image/svg+xml"])
     dots = list(root.iter("{http://www.w3.org/2000/svg}circle"))
     assert len(dots) == 4 * 20
+    assert sorted(Counter(dot.attrib["fill"].lower() for dot in dots).items()) == sorted(
+        (colour, 20) for colour in head_colours(4, 2, "light")
+    )
 
 
 def test_without_anywidget_the_remedy_is_said(mapped: OpenedRun, monkeypatch: pytest.MonkeyPatch) -> None:
