@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _STYLE = (
-    theme_variables(":host") + ":host{display:block;padding:.4rem;background:var(--st-background-color)}" + map_style()
+    theme_variables(':host([data-theme="{}"])'.format)
+    + ":host{display:block;padding:.4rem;background:var(--st-background-color)}"
+    + map_style()
 )
 _STILL = 2_500
 """Points of the picture that stands for the widget where none is drawn."""
@@ -138,7 +140,8 @@ class MapWidget(anywidget.AnyWidget):
         heads = _heads(told.get("heads"), self._opened.shape.heads)
         colour = told.get("colour") or "head"
         self._told = {"stage": self.stage, "heads": heads, "colour": colour}
-        self.heads, self.colour = heads, colour
+        with self.hold_trait_notifications():  # both, or what is told of the first would go back
+            self.heads, self.colour = heads, colour
         if change["name"] == "_picked":
             self.set_trait("selected", self._chosen(told.get("area"), told.get("doc")))
 
@@ -165,7 +168,9 @@ class MapWidget(anywidget.AnyWidget):
         places = read_preview(self._opened.run, _STILL).places[self.stage]
         figure = stage_maps_figure({self.stage: places}, self._opened.shape, "light", height=420)
         drawn = as_svg(figure, f"Map of all head vectors at stage {self.stage}, coloured by head", 460)
-        return drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" width="460" height="420" ', 1)
+        return drawn.replace(
+            "<svg ", '<svg xmlns="http://www.w3.org/2000/svg" width="460" height="420" font-family="sans-serif" ', 1
+        )
 
 
 def _packed(column: Any) -> dict[str, Any]:

@@ -65,7 +65,9 @@ def save_figure(
     ``width`` is 'column' (88 mm), 'page' (180 mm) or a number of millimetres; text is 8 points high at any width.
     Without ``caption``, the one that ``OpenedRun.figure`` gives its figures: numbers, run, commit and command.
 
-    >>> save_figure(open_run("example").figure("probe"), "probe.png")
+    >>> import headscope
+    >>> drawn = headscope.open_run("example").figure("probe")
+    >>> headscope.save_figure(drawn, "probe.png")
     Traceback (most recent call last):
     core.errors.Mistake: 'probe.png' is not a figure for a paper: its name must end with .svg or .pdf.
     """

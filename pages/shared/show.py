@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import streamlit as st
 
 from core.runs.run import Run
+from pages.shared.components.layer_grid import LayerGrid, grid_numbers
 from pages.shared.components.picture import picture
 from pages.shared.paper.caption import app_command, figure_command
 from pages.shared.paper.caption import caption as figure_caption
@@ -57,11 +58,12 @@ class Remake:
 
 @dataclass(frozen=True)
 class Paper:
-    """What a figure's caption is made of; ``drawn`` is None where Plotly does not draw it."""
+    """What a figure's caption is made of; ``own`` is the name of one that a component draws, not Plotly."""
 
     drawn: go.Figure | None
     sentences: Sequence[str]
     remake: Remake | None = None
+    own: str | None = None
 
     def caption(self, name: str) -> str:
         run, facts = st.session_state.get(SHOWN_RUN, ("", ""))
@@ -70,6 +72,11 @@ class Paper:
         else:
             again = figure_command(run, self.remake.figure, self.remake.choices, f"{name}.pdf")
         return figure_caption(self.sentences, self.drawn, facts, again)
+
+
+def grid_paper(grid: LayerGrid, *sentences: str) -> Paper:
+    """For a grid of layers by heads."""
+    return Paper(None, [grid.label, grid_numbers(grid), *sentences], own=grid.name)
 
 
 def note_run(name: str, facts: str) -> None:
@@ -127,8 +134,8 @@ def downloads(name: str, table: Callable[[], pa.Table], paper: Paper | None = No
     kinds = {"CSV": ("text/csv", _write_csv), "Parquet": ("application/vnd.apache.parquet", pq.write_table)}
     with st.popover("Save", icon=":material/download:", type="tertiary"):
         if paper is not None:
-            st.caption("Figure")
-            picture(name, name, paper.caption(name), paper.remake is None)
+            st.caption("Figure" if theme() == "light" else "Figure. For white paper, choose the light theme first.")
+            picture(name, name, paper.caption(name), paper.remake is None, paper.own)
         st.caption("Data")
         with st.container(horizontal=True, gap="small"):
             for label, (mime, write) in kinds.items():

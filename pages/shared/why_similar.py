@@ -44,7 +44,7 @@ from pages.shared.figures.why_similar import (
 from pages.shared.glossary import why
 from pages.shared.notices import shows_mistakes
 from pages.shared.run_version import VECTORS, one_version, version_of
-from pages.shared.show import downloads, figure, theme
+from pages.shared.show import downloads, figure, grid_paper, theme
 from pages.shared.text import plain, shortened
 from pages.shared.url import decide, linked, linked_clicks, linked_toggle
 from pages.shared.whose import term_rows
@@ -250,7 +250,7 @@ def _one_grid(
     total = signed(float(shown.sum()), PLACES)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(plain(f"{' + '.join(parts)} = {total}").replace("+ −", "− "))
-        downloads(f"why-{key}", lambda: _table(found))
+        downloads(f"why-{key}", lambda: _table(found), grid_paper(drawn, f"{' + '.join(parts)} = {total}"))
 
 
 def _chosen(found: Explanation) -> Term:

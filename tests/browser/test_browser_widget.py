@@ -75,4 +75,7 @@ def test_a_lasso_comes_back_as_documents_and_python_filters_the_heads(shown: tup
     page.evaluate("(next) => window.show(next)", sent(widget._message))
     expect(page.locator(".head-map")).to_have_attribute("data-heads", "1,3")
     expect(page.locator(".head-map")).to_have_attribute("data-colour", "topic")
+    expect(page.locator(".head-map .box")).to_have_css("background-color", "rgb(252, 251, 248)")
+    page.evaluate("document.body.dataset.jpThemeLight = 'false'")
+    expect(page.locator(".head-map .box")).to_have_css("background-color", "rgb(20, 23, 29)")
     assert page.evaluate("location.href === window.before")  # the notebook's address is its own

@@ -35,7 +35,7 @@ def example(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("example")
-@pytest.mark.parametrize("module", ["headscope", "headscope.opened"])
+@pytest.mark.parametrize("module", ["headscope", "headscope.opened", "headscope.paper"])
 def test_the_examples_in_docstrings_are_true(module: str) -> None:
     result = doctest.testmod(importlib.import_module(module), optionflags=doctest.ELLIPSIS)
     assert result.attempted >= 3

@@ -6,11 +6,16 @@ with all-MiniLM-L6-v2.
 
 from __future__ import annotations
 
+import shlex
 import tarfile
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
+import headscope
+from headscope.commands import main as headscope_main
+from headscope.figures import FIGURES
 from precompute.cli import main
 from tests.support import ROOT
 from tests.support.apps import page_at
@@ -71,3 +76,33 @@ def test_every_page_shows_it(older: Path, page: str, monkeypatch: pytest.MonkeyP
     app = page_at(older / "cache", page, monkeypatch)
     assert app.title
     assert not app.error
+
+
+def test_it_leaves_the_house_and_what_it_lacks_is_said(older: Path, tmp_path: Path) -> None:
+    cache = older / "cache"
+    run = headscope.open_run("older", cache=cache)
+    lacking = {}
+    for name in FIGURES:
+        try:
+            assert f"headscope figure older {shlex.quote(name)}" in headscope.caption_of(run.figure(name))
+        except headscope.Mistake as mistake:
+            lacking[name] = str(mistake)
+    assert lacking == {
+        "random slices": "The run 'older' has no table 'null_summary' yet. Run 'python -m precompute analyse older "
+        "--again'.",
+        "whose": "The run 'older' has no table 'parts' yet. Run 'python -m precompute layers older --again'.",
+    }
+    shown = run.map(stage=3, heads=[11])
+    shown._picked = {"area": "3_0.0_9999.0_9999.9999_0.9999", "heads": "11"}  # the whole map
+    assert shown.selected == list(range(8))
+    common = ["--cache", str(cache)]
+    assert headscope_main(["publish", "older", "--html", str(tmp_path / "older.html"), *common]) == 0
+    assert (tmp_path / "older.html").stat().st_size > 300_000
+    assert main(["export", "older", "--vectors", "parquet", "--to", str(tmp_path / "older.parquet"), *common]) == 0
+    assert pq.read_metadata(tmp_path / "older.parquet").num_rows == 8
+    assert main(["publish", "older", "--to", str(tmp_path / "older.tar.zst"), *common]) == 0
+    assert main(["unpack", str(tmp_path / "older.tar.zst"), "--cache", str(tmp_path / "there")]) == 0
+    before, after = contents(cache / "older"), contents(tmp_path / "there" / "older")
+    assert {path: after.get(path) for path in before if path.startswith("heads/")} == {
+        path: content for path, content in before.items() if path.startswith("heads/")
+    }

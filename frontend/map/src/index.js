@@ -18,8 +18,8 @@ import { listenToKeys } from "./keyboard.js";
 import { islands, labelsLayer, placed } from "./labels.js";
 import { mount } from "./mount.js";
 import { colouring, paint, themeOf } from "./paint.js";
-import { download } from "../../../pages/shared/components/dom.js";
-import { dots, fileName, FINE, SCALE, sheet, withoutGround } from "./picture.js";
+import { dots, download, offerPicture } from "../../../pages/shared/components/dom.js";
+import { fileName, FINE, SCALE, sheet, withoutGround } from "./picture.js";
 import { RasterMap } from "./raster.js";
 import { ringsLayer, ringsOf } from "./rings.js";
 import { SmallMaps } from "./small_maps.js";
@@ -62,7 +62,7 @@ class HeadMap {
   receive(message) {
     const { data: meta, tell } = message;
     this.message = message;
-    (window.headscopeFigures ??= new Map()).set("head-map", this); // for Save
+    offerPicture("head-map", this);
     this.tell = tell;
     if (!meta?.key) return;
     keep(meta);

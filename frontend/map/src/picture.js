@@ -1,5 +1,6 @@
 // The map as a picture to take away: the points as an image, names, rings and legend as letters and lines over it.
 
+import { escaped } from "../../../pages/shared/components/dom.js";
 import { rgb } from "./paint.js";
 
 export const SCALE = 2;
@@ -62,17 +63,6 @@ export function withoutGround(canvas, paper) {
   return canvas;
 }
 
-// The same as dots, twice as fine as the screen's points.
-export async function dots(svg) {
-  const image = new Image();
-  image.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
-  await image.decode();
-  const canvas = document.createElement("canvas");
-  [canvas.width, canvas.height] = [Math.round(image.width * SCALE), Math.round(image.height * SCALE)];
-  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-  return canvas;
-}
-
 // Runs are folders of the cache, whose names may be more than every system's files allow.
 export function fileName(run, stage) {
   return `head-map-${run.replace(/[^\w.-]+/g, "-")}-stage-${stage}.png`;
@@ -80,7 +70,4 @@ export function fileName(run, stage) {
 
 function round(value) {
   return Math.round(value * 10) / 10;
-}
-function escaped(text) {
-  return String(text).replace(/[&<>"]/g, (letter) => `&#${letter.charCodeAt(0)};`);
 }

@@ -86,7 +86,7 @@ def _take_away(state: RunState, stage: int, drawn: StageMap) -> None:
         f"Map (t-SNE) of {documents * heads:,} vectors at stage {stage} {STAGES[stage].name}: {heads} heads of "
         f"{documents:,} documents{sample}. Nearby points are similar vectors; axes have no unit."
     )
-    downloads("head-map", lambda: read_map(state.run, stage), Paper(None, [sentence]))
+    downloads("head-map", lambda: read_map(state.run, stage), Paper(None, [sentence], own="head-map"))
 
 
 def _results(state: RunState, drawn: StageMap, view: MapView, found: Found | None) -> None:

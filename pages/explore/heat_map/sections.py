@@ -163,4 +163,4 @@ def _take_away(state: RunState, view: HeatMapView, docs: np.ndarray, sentences: 
             found |= {f"stage {stage} {row_name(row)}": values[:, row] for row in range(values.shape[1])}
         return pa.table(found)
 
-    downloads("topic-heat-map", table, Paper(None, sentences))
+    downloads("topic-heat-map", table, Paper(None, sentences, own="topic-heat-map"))

@@ -1,4 +1,4 @@
-// What the components share: elements, and a canvas as a file. It goes before a component's own script (mount.py).
+// What the components share: elements, and pictures as files. It goes before a component's own script (mount.py).
 
 export function element(tag, kind, parent) {
   const made = document.createElement(tag);
@@ -23,4 +23,25 @@ export function download(canvas, name) {
       resolve();
     }, "image/png");
   });
+}
+
+// A picture as SVG, drawn as dots: twice as many as the screen's points.
+export function dots(svg) {
+  const image = new Image();
+  image.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
+  return image.decode().then(() => {
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [Math.round(image.width * 2), Math.round(image.height * 2)];
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    return canvas;
+  });
+}
+
+export function escaped(text) {
+  return String(text).replace(/[&<>"]/g, (letter) => `&#${letter.charCodeAt(0)};`);
+}
+
+// Where Save finds the pictures that are not Plotly's: each has ``save()`` and ``paperSvg(width)``.
+export function offerPicture(name, picture) {
+  (window.headscopeFigures ??= new Map()).set(name, picture);
 }

@@ -9,7 +9,7 @@ export default function (component) {
   if (!chart) instances.set(parentElement, (chart = new HeatMap(parentElement)));
   chart.send = (pick) => setTriggerValue("pick", pick);
   chart.show(data);
-  (window.headscopeFigures ??= new Map()).set("topic-heat-map", chart); // for Save (picture.js)
+  offerPicture("topic-heat-map", chart);
 }
 
 const WIDEST_CELL = 40, CLICK_MOVES = { mouse: 4, touch: 10 }, FULL_GAP = 4;
@@ -478,14 +478,7 @@ class HeatMap {
   }
 
   // As it is seen, twice as fine as the screen's points.
-  async save() {
-    const image = new Image(), canvas = document.createElement("canvas");
-    image.src = `data:image/svg+xml,${encodeURIComponent(this.sheet())}`;
-    await image.decode();
-    [canvas.width, canvas.height] = [image.width * 2, image.height * 2];
-    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-    await download(canvas, "topic-heat-map.png");
-  }
+  async save() { await download(await dots(this.sheet()), "topic-heat-map.png"); }
 }
 
 function button(parent, kind, text, act) {
@@ -514,9 +507,6 @@ function legend(parent, limit, colours) {
 }
 function signed(value, digits) {
   return `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits)}`;
-}
-function escaped(text) {
-  return String(text).replace(/[&<>"]/g, (letter) => `&#${letter.charCodeAt(0)};`);
 }
 function fitted(context, text, room) {
   let shown = text;

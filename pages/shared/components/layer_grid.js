@@ -9,8 +9,10 @@ export default function (component) {
   if (!grid) instances.set(parentElement, (grid = new LayerGrid(parentElement)));
   grid.send = (pick) => setTriggerValue("pick", pick);
   grid.show(data);
+  offerPicture(data.name, grid);
 }
 
+const GAP = 5; // pixels where the columns are parted, on a picture
 const LEAST = 23, TALL = 22; // pixels: the narrowest cell, which has room for three letters, and a row's height
 
 class LayerGrid {
@@ -168,59 +170,46 @@ class LayerGrid {
     this.tip.style.top = `${beside >= 0 ? box.top - whole.top - 6 : box.bottom - whole.top + 8}px`;
   }
 
-  // Names, cells and legend as one picture, twice as fine as the screen's points.
-  save() {
-    const { data } = this, scale = 2, wide = 34, pad = 14, line = TALL + 2;
-    const style = getComputedStyle(this.root), ink = style.color, font = style.fontFamily;
-    const ground = style.getPropertyValue("--st-background-color");
-    const left = (column) => this.gutter + column * wide + 5 * data.breaks.filter((at) => at <= column).length;
-    const sheet = document.createElement("canvas"), context = sheet.getContext("2d");
+  // For a paper: cells as narrow as the column asks for, without their letters where there is no room.
+  async paperSvg(width) {
+    const { data } = this, room = width - 12 - this.gutter - GAP * data.breaks.length;
+    return this.sheet(Math.max(5, Math.min(40, room / data.columns.length)), 6);
+  }
+
+  async save() { await download(await dots(this.sheet(34, 14)), `${this.data.name}.png`); }
+
+  // Names, cells and legend as one picture.
+  sheet(wide, pad) {
+    const { data } = this, line = TALL + 2, made = [];
+    const style = getComputedStyle(this.root), ground = style.getPropertyValue("--st-background-color");
+    const left = (column) => this.gutter + column * wide + GAP * data.breaks.filter((at) => at <= column).length;
+    const measure = document.createElement("canvas").getContext("2d");
+    measure.font = `12px ${style.fontFamily}`;
+    const text = (x, y, words, looks) => `<text x="${x}" y="${y + 4}" ${looks}>${escaped(words)}</text>`;
+    const box = (x, y, across, down, colour) => `<rect x="${x}" y="${y}" width="${across}" height="${down}" style="fill: ${colour}"/>`;
     const said = data.kinds ?? [[data.scale[0][1], data.ends[0]], [data.scale.at(-1)[1], data.ends[1]]];
     const across = Math.max(left(data.columns.length), 160);
-    const places = []; // of the legend's entries, over as many lines as they need
-    let x = 0, y = 0;
-    context.font = `12px ${font}`;
-    for (const [, name] of said) {
-      const room = 34 + context.measureText(name).width;
+    let x = 0, y = 0; // of the legend's entries, over as many lines as they need
+    for (const [colour, name] of said) {
+      const room = 34 + measure.measureText(name).width;
       if (x && x + room > across) { x = 0; y += 20; }
-      places.push([x, y]);
+      made.push(box(x, y, 12, 12, colour), text(x + 18, y + 6, name, 'font-size="12"'));
       x += room;
     }
-    const high = y + 30;
-    sheet.width = (across + 2 * pad) * scale;
-    sheet.height = (high + line * (data.rows.length + 1) + 2 * pad) * scale;
-    context.scale(scale, scale);
-    context.fillStyle = ground;
-    context.fillRect(0, 0, sheet.width, sheet.height);
-    context.translate(pad, pad);
-    context.font = `12px ${font}`;
-    context.textBaseline = "middle";
-    said.forEach(([colour, name], at) => {
-      context.fillStyle = colour;
-      context.fillRect(places[at][0], places[at][1], 12, 12);
-      context.fillStyle = ink;
-      context.fillText(name, places[at][0] + 18, places[at][1] + 6);
-    });
-    context.font = `11px ${font}`;
+    const high = y + 30, every = Math.ceil(14 / wide); // numbers that would overlap are left out
     data.columns.forEach((name, column) => {
-      context.textAlign = "center";
-      context.fillStyle = ink;
-      context.fillText(name, left(column) + wide / 2, high + TALL / 2);
+      if (column % every === 0 || Number.isNaN(Number(name))) made.push(text(left(column) + wide / 2, high + TALL / 2, name, 'text-anchor="middle"'));
     });
     data.cells.forEach((row, number) => {
       const top = high + line * (number + 1);
-      context.textAlign = "right";
-      context.fillStyle = ink;
-      context.fillText(data.rows[number], this.gutter - 7, top + TALL / 2);
-      context.textAlign = "center";
+      made.push(text(this.gutter - 7, top + TALL / 2, data.rows[number], 'text-anchor="end"'));
       row.forEach((cell, column) => {
         if (!cell) return;
-        context.fillStyle = cell[0];
-        context.fillRect(left(column), top, wide - 2, TALL);
-        context.fillStyle = cell[3];
-        context.fillText(cell[1], left(column) + wide / 2 - 1, top + TALL / 2);
+        made.push(box(left(column), top, wide - Math.min(2, wide / 8), TALL, cell[0]));
+        if (wide > 6 * cell[1].length) made.push(text(left(column) + wide / 2 - 1, top + TALL / 2, cell[1], `text-anchor="middle" style="fill: ${cell[3]}"`));
       });
     });
-    download(sheet, `${data.name}.png`);
+    const [whole, tall] = [across + 2 * pad, high + line * (data.rows.length + 1) + 2 * pad];
+    return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${whole} ${tall}" width="${whole}" height="${tall}" font-family="${escaped(style.fontFamily)}" font-size="11" fill="${style.color}"><rect width="${whole}" height="${tall}" style="fill: ${ground}"/><g transform="translate(${pad} ${pad})">${made.join("")}</g></svg>`;
   }
 }

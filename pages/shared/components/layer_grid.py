@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -112,6 +113,17 @@ class GridCell:
 
     row: int
     column: int
+
+
+def grid_numbers(grid: LayerGrid) -> str:
+    """How many cells each colour of the legend has; of a scale, its ends."""
+    cells = [cell for row in grid.cells for cell in row if cell is not None]
+    size = f"{len(grid.rows)} × {len(grid.columns)} cells"
+    if isinstance(grid.legend, Scale):
+        return f"{size}; colours from {grid.legend.low} to {grid.legend.high}."
+    counts = Counter(cell.colour for cell in cells)
+    told = ", ".join(f"{name} {counts[colour]}" for colour, name in grid.legend.kinds if counts[colour])
+    return f"{size}: {told}."
 
 
 def layer_grid(grid: LayerGrid, key: str, mark: GridCell | None, on_pick: Callable[[GridCell], None]) -> None:

@@ -43,7 +43,7 @@ async function chartOf(figure) {
 }
 
 async function save(data, format, width) {
-  const own = window.headscopeFigures?.get(data.name); // a canvas: it draws its own picture
+  const own = window.headscopeFigures?.get(data.own); // not Plotly's: it draws its own picture
   const chart = own?.root.isConnected ? null : await chartOf(data.figure);
   if (format === "png") {
     if (chart) press(chart, { format, filename: data.name, scale: 2 });

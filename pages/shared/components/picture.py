@@ -34,8 +34,8 @@ _picture = component(
 )
 
 
-def picture(figure: str, name: str, caption: str, by_address: bool) -> None:
-    """Of the chart whose key is ``figure``, as a file called ``name``.
+def picture(figure: str, name: str, caption: str, by_address: bool, own: str | None = None) -> None:
+    """Of the chart whose key is ``figure``, as a file called ``name``; ``own`` names one that a component draws.
 
     With ``by_address`` the browser ends the caption with the page's address.
     """
@@ -45,6 +45,7 @@ def picture(figure: str, name: str, caption: str, by_address: bool) -> None:
             # Streamlit names an element's class after its key, with dashes for what a class cannot have.
             "figure": re.sub(r"[^a-zA-Z0-9_-]", "-", figure.strip()),
             "name": name,
+            "own": own,
             "caption": caption,
             "by_address": by_address,
             "creator": f"Headscope {VERSION}",

@@ -13,7 +13,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from pages.shared.text import safe
-from pages.shared.theme import LABEL_SIZE, TICK_SIZE
+from pages.shared.theme import LABEL_SIZE, TICK_SIZE, colour_at
 
 WIDTH = 900
 _TICKS = 6
@@ -124,16 +124,19 @@ def _trace(trace: Any, axes: _Axes) -> Iterator[str]:
         return
     marker = trace.marker
     fade = fade * (1 if marker.opacity is None else marker.opacity)
-    if np.ndim(marker.size) == 0 and isinstance(marker.color, str) and trace.text is None and len(points) > 100:
-        dots = "".join(f"M{x} {y}h0" for x, y in points)
-        yield (
-            f'<path d="{dots}" stroke="{safe(marker.color)}" stroke-width="{marker.size}" stroke-linecap="round" '
-            f'opacity="{fade}"/>'
-        )
+    colours = _colours(marker, len(points))
+    if np.ndim(marker.size) == 0 and trace.text is None and len(points) > 100:
+        dots: dict[str, list[str]] = {}
+        for (x, y), colour in zip(points, colours, strict=True):
+            dots.setdefault(colour, []).append(f"M{x} {y}h0")
+        for colour, own in dots.items():
+            yield (
+                f'<path d="{"".join(own)}" stroke="{safe(colour)}" stroke-width="{marker.size}" '
+                f'stroke-linecap="round" opacity="{fade}"/>'
+            )
         return
     sizes = np.broadcast_to(np.asarray(marker.size, dtype=float), len(points))
     widths = np.broadcast_to(np.nan_to_num(np.asarray(marker.line.width, dtype=float)), len(points))
-    colours = [marker.color] * len(points) if isinstance(marker.color, str) else list(marker.color)
     texts = trace.text if "text" in trace.mode else [None] * len(points)
     for (x, y), size, width, colour, text in zip(points, sizes, widths, colours, texts, strict=True):
         if size > 0:
@@ -143,6 +146,17 @@ def _trace(trace: Any, axes: _Axes) -> Iterator[str]:
             )
         if text is not None:
             yield f'<text x="{x}" y="{y - 8}" text-anchor="middle">{safe(str(text))}</text>'
+
+
+def _colours(marker: Any, count: int) -> list[str]:
+    """One colour per point: the same for all, a list of them, or numbers on a scale."""
+    if isinstance(marker.color, str):
+        return [marker.color] * count
+    if marker.colorscale is None:
+        return list(marker.color)
+    shares = (np.asarray(marker.color, dtype=float) - marker.cmin) / (marker.cmax - marker.cmin)
+    known = {share: colour_at(share, marker.colorscale) for share in set(shares.tolist())}
+    return [known[share] for share in shares.tolist()]
 
 
 def _titles(layout: Any, inner: tuple[float, float], margin: dict[str, float]) -> Iterator[str]:

@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,15 +78,15 @@ def page(title: str, packed: bytes) -> str:
     )
 
 
-def theme_variables(root: str = ":root") -> str:
-    """Streamlit's names for the theme's colours, which the components use, for what ``root`` selects."""
+def theme_variables(root: Callable[[str], str] = ':root[data-theme="{}"]'.format) -> str:
+    """Streamlit's names for the theme's colours, which the components use; ``root`` selects what has the theme."""
     names = ("backgroundColor", "secondaryBackgroundColor", "textColor", "borderColor", "primaryColor", "linkColor")
     rules = [CSS]
     for theme in ("light", "dark"):
         dashed = {name: re.sub(r"([A-Z])", lambda found: f"-{found[1].lower()}", name) for name in names}
         said = "".join(f"--st-{dashed[name]}:{STREAMLIT[theme][name]};" for name in names)
-        rules.append(f'{root}[data-theme="{theme}"]{{{said}color-scheme:{theme};}}')
-    return "".join(rules) + f"{root}{{--st-font:{STREAMLIT['font']};--st-button-radius:.5rem;}}"
+        rules.append(f"{root(theme)}{{{said}color-scheme:{theme};}}")
+    return "".join(rules) + f":root,:host{{--st-font:{STREAMLIT['font']};--st-button-radius:.5rem;}}"
 
 
 def map_script() -> str:

@@ -78,7 +78,7 @@ function prepared(text, root) {
   if (sheet && sheet.width.baseVal.value >= size[0] && isPale(sheet.style.fill)) {
     const ground = sheet.style.fill;
     sheet.remove(); // paper is white by itself
-    for (const own of svg.querySelectorAll("rect, path")) if (own.style.fill === ground) own.style.fill = "#fff";
+    for (const own of svg.querySelectorAll("rect, path")) if (own.style.fill === ground) own.style.fill = "white";
   }
   for (const own of svg.querySelectorAll("script, foreignObject")) own.remove();
   for (const own of svg.querySelectorAll("text, tspan")) {

@@ -79,14 +79,13 @@ def overview(shown: AblationView) -> None:
     unit = "queries" if shown.measure == "queries" else "documents"
     cut = f" Texts are cut to {step.options['tokens']} tokens." if "tokens" in step.options else ""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption(
-            plain(
-                f"{_scale(shown.measure)} ● {beyond} of {len(heads)} heads are beyond the noise. "
-                f"A sample of {counted:,} {unit}, stratified by topic. {_HOW[step.options.get('how', 'zero')]}{cut} "
-                "Click a head for its details."
-            )
+        told = (
+            f"{_scale(shown.measure)} ● {beyond} of {len(heads)} heads are beyond the noise. "
+            f"A sample of {counted:,} {unit}, stratified by topic. {_HOW[step.options.get('how', 'zero')]}{cut}"
         )
-        show.downloads("ablation", lambda: pa.Table.from_pylist(ablation_rows(shown.state, "ablation")))
+        st.caption(plain(f"{told} Click a head for its details."))
+        table = ablation_rows(shown.state, "ablation")
+        show.downloads("ablation", lambda: pa.Table.from_pylist(table), show.grid_paper(grid, told))
 
 
 def title(shown: AblationView) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 import streamlit as st
@@ -91,13 +92,13 @@ def matrix(shown: AspectView) -> None:
     grid = matrix_grid(shown.names, shown.heads, shown.summaries, show.theme())
     layer_grid(grid, "aspect matrix", _mark(shown), pick)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption(
-            plain(
-                "Percent of the way from chance to the best at this stage; ▲ above, ▼ below random slices. "
-                f"{_sampled(shown)} {_baseline(shown)}"
-            )
+        told = (
+            "Percent of the way from chance to the best at this stage; ▲ above, ▼ below random slices. "
+            f"{_sampled(shown)} {_baseline(shown)}"
         )
-        show.downloads("aspects", lambda: pa.Table.from_pylist([row for each in shown.heads.values() for row in each]))
+        st.caption(plain(told))
+        table = partial(pa.Table.from_pylist, [row for each in shown.heads.values() for row in each])
+        show.downloads("aspects", table, show.grid_paper(grid, told))
     circular = [name for name in shown.names if shown.summaries[name]["source"] in CIRCULAR]
     if circular:
         st.warning(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -104,13 +105,13 @@ def overview(shown: AttentionView) -> None:
     grid = type_grid(rows, shown.shape, show.theme())
     layer_grid(grid, "attention grid", GridCell(shown.layer - 1, shown.head - 1), _pick)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption(
-            plain(
-                f"From {step.counts.get('documents', 0):,} documents, {step.counts.get('tokens', 0):,} tokens"
-                f"{_sentences(step.counts)}. Click a head for its type and evidence."
-            )
+        told = (
+            f"From {step.counts.get('documents', 0):,} documents, {step.counts.get('tokens', 0):,} tokens"
+            f"{_sentences(step.counts)}."
         )
-        show.downloads("attention types", lambda: pa.Table.from_pylist(list(rows.values())))
+        st.caption(plain(f"{told} Click a head for its type and evidence."))
+        table = partial(pa.Table.from_pylist, list(rows.values()))
+        show.downloads("attention types", table, show.grid_paper(grid, told))
 
 
 def _sentences(counts: Mapping[str, int]) -> str:

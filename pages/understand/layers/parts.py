@@ -78,7 +78,8 @@ def _grid(rows: list[Row], view: LayerView) -> None:
             plain(f"In per cent: {' + '.join(added)} = {_percent(shown.sum())}. ").replace("+ −", "− ")
             + "ff: feed-forward block; bias: the layer's biases. Click a head to see its share by topic."
         )
-        show.downloads("parts", lambda: pa.Table.from_pylist(rows))
+        sums = f"In per cent: {' + '.join(added)} = {_percent(shown.sum())}.".replace("+ −", "− ")
+        show.downloads("parts", lambda: pa.Table.from_pylist(rows), show.grid_paper(drawn, sums))
 
 
 def _topics(row: Row) -> str:

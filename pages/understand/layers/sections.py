@@ -28,7 +28,7 @@ from pages.shared.controls import choose_stage
 from pages.shared.findings import sentences
 from pages.shared.glossary import why
 from pages.shared.section import section
-from pages.shared.show import downloads, figure, theme
+from pages.shared.show import downloads, figure, grid_paper, theme
 from pages.shared.url import decide, linked, linked_clicks
 from pages.understand.layers.figures import curves_figure, grid_of, null_figure, spread_figure
 from pages.understand.layers.state import LayerSweep, LayerView
@@ -253,12 +253,8 @@ def grid(sweep: LayerSweep, view: LayerView) -> None:
     notes = _beyond(sweep, view)
     for place, role in roles.items():
         notes[place] = f"{notes[place]}, {role}" if place in notes else role
-    layer_grid(
-        grid_of(cells, view.measure, notes, sweep.manifest.shape, theme()),
-        "layer grid",
-        GridCell(view.layer - 1, view.head),
-        picked,
-    )
+    drawn = grid_of(cells, view.measure, notes, sweep.manifest.shape, theme())
+    layer_grid(drawn, "layer grid", GridCell(view.layer - 1, view.head), picked)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(
             f"{_name(view)} at stage {view.stage}. Click a cell to see what that head does at that layer. "
@@ -268,6 +264,7 @@ def grid(sweep: LayerSweep, view: LayerView) -> None:
         downloads(
             f"layers-{name}-stage-{view.stage}",
             lambda: sweep.table(table, stage=view.stage, measure=name),
+            grid_paper(drawn, f"{_name(view)} at stage {view.stage}", _sample(sweep)),
         )
 
 
