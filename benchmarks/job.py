@@ -122,8 +122,8 @@ def main() -> None:
         if len(sizes) > 1 and costs[-2].seconds > 0:
             slope = f"{math.log(costs[-1].seconds / costs[-2].seconds) / math.log(sizes[-1] / sizes[-2]):.2f}"
         print(f"| {name} | {' | '.join(cells)} | {slope} |")
-    for size, (bare, costs) in results.items():
-        rest = sum(cost.seconds for cost in costs.values()) - bare
+    for size, (bare, every) in results.items():
+        rest = sum(cost.seconds for cost in every.values()) - bare
         print(f"{size:,} documents: forward pass {bare:.1f} s; everything else {rest / bare:.2f} × that")
 
 

@@ -14,7 +14,6 @@ from core.analysis.similarity import similarity, unit
 from core.analysis.topic_match import nearest_is_own
 from core.model.share_space import ShareSpace
 from core.runs.labels import own
-from core.runs.vocabulary import LAYER_NULL_MEASURES
 
 NEIGHBOUR_SAMPLE = 500
 """Documents among which nearest neighbours are looked for, at most: their cost grows with the square."""
@@ -38,7 +37,7 @@ PER_HEAD = {
 MEASURES = {**PER_DOCUMENT, **PER_HEAD}
 TITLES = {**MEASURES, "probe": "recall of the probe"}
 """What people read; the names of the tables ``null`` and ``null_summary``."""
-LAYER_MEASURES = LAYER_NULL_MEASURES
+LAYER_MEASURES = ("names", "examples", "selectivity", "alignment", "mean", "spread", "sparsity")
 """Those that are cheap enough for every layer; roles need all but the first two."""
 
 
