@@ -50,8 +50,7 @@ class _Series:
         self.is_places = all(axis.visible is False for axis in axes.values())
         self.side = self._value_side(trace, axes)
         other = "y" if self.side == "x" else "x"
-        given = trace[self.side] if trace[self.side] is not None else ()
-        self.values = np.array([np.nan if value is None else value for value in given], dtype=float)
+        self.values = np.asarray(trace[self.side] if trace[self.side] is not None else (), dtype=float)
         self.labels = _labels(trace[other], axes[other], len(self.values))
         self.unit = plain_label(axes[self.side].ticksuffix or "")
         self.what = plain_label(axes[self.side].title.text or "")
@@ -129,7 +128,7 @@ def _is_text(values: Any) -> bool:
 
 
 def _cells(trace: Any) -> str:
-    cells = np.array([[np.nan if cell is None else cell for cell in row] for row in trace.z], dtype=float)
+    cells = np.asarray(trace.z, dtype=float)
     return f"{cells.shape[0]:,} × {cells.shape[1]:,} cells {_span(cells, counted=False)}" if cells.size else ""
 
 
