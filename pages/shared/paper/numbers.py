@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from typing import Any
 
@@ -97,8 +98,9 @@ class _Series:
 
 
 def plain_label(text: str) -> str:
-    """A label of Plotly's without its markup, on one line."""
-    return " ".join(re.sub(r"<br\s*/?>|</?(?:b|i|sub|sup|span|a)\b[^>]*>", " ", str(text)).split())
+    """A label of Plotly's as it is read: without markup, entities as their letters, on one line."""
+    bare = re.sub(r"<br\s*/?>|</?(?:b|i|sub|sup|span|a)\b[^>]*>", " ", str(text))
+    return " ".join(html.unescape(bare).replace("\u200b", "").split())
 
 
 def _is_ground(trace: Any) -> bool:
