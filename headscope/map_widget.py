@@ -168,9 +168,8 @@ class MapWidget(anywidget.AnyWidget):
         places = read_preview(self._opened.run, _STILL).places[self.stage]
         figure = stage_maps_figure({self.stage: places}, self._opened.shape, "light", height=420)
         drawn = as_svg(figure, f"Map of all head vectors at stage {self.stage}, coloured by head", 460)
-        return drawn.replace(
-            "<svg ", '<svg xmlns="http://www.w3.org/2000/svg" width="460" height="420" font-family="sans-serif" ', 1
-        )
+        alone = 'xmlns="http://www.w3.org/2000/svg" width="460" height="420" font-family="sans-serif"'
+        return drawn.replace("<svg ", f"<svg {alone} ", 1)
 
 
 def _packed(column: Any) -> dict[str, Any]:

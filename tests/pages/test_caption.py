@@ -49,6 +49,13 @@ def test_cells_are_counted_and_a_map_has_no_values() -> None:
     assert numbers(go.Figure(go.Scatter(x=[1], y=[2])).update_layout(xaxis=unseen, yaxis=unseen)) == ""
 
 
+def test_untrusted_names_are_read_as_plotly_shows_them_and_bring_no_controls() -> None:
+    figure = go.Figure(go.Bar(x=["Law &amp; &lt;b&gt;Order\u200b"], y=[2]))
+    assert numbers(figure) == "Law & <b>Order 2"
+    assert "\x00" not in caption(["a\x00b\u202ec"], figure, "", "x")
+    assert caption(["a\x00b\u202ec"], figure, "", "x").startswith("Abc. Values: Law & <b>Order 2.")
+
+
 def test_a_command_is_quoted_and_leaves_out_what_is_not_chosen() -> None:
     chosen = {"stage": 3, "per_topic": 20, "topics": ["Law", "Food, Recipes"], "doc": None, "original": False}
     assert figure_command("my run", "heat map", chosen, "a.pdf") == (

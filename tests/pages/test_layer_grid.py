@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from core.model.shape import ModelShape
-from pages.shared.components.layer_grid import Cell, GridCell, LayerGrid, Scale, checked_place
+from pages.shared.components.layer_grid import Cell, ColourKey, GridCell, LayerGrid, Scale, checked_place, grid_numbers
 from pages.understand.layers.figures import colour_at, colour_ends, grid_of, short
 
 SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
@@ -32,6 +32,16 @@ GRID = LayerGrid("", ["1", "2"], ["a", "b"], [[Cell("#000000", "x"), None]] * 2,
 )
 def test_a_place_that_the_grid_has_not_is_none(given: Any) -> None:
     assert checked_place(given, GRID, "now") is None
+
+
+def test_a_caption_counts_the_cells_of_each_kind_or_names_the_ends_of_the_scale() -> None:
+    local, sink = Cell("#000000", "x"), Cell("#FFFFFF", "y")
+    kinds = ColourKey([("#000000", "local"), ("#123456", "broad"), ("#FFFFFF", "sink")])
+    assert grid_numbers(LayerGrid("", ["1", "2"], ["a", "b"], [[local, sink], [local, None]], kinds)) == (
+        "2 × 2 cells: local 2, sink 1."
+    )
+    ends = Scale([], "−0.5", "+0.5")
+    assert grid_numbers(LayerGrid("", ["1"], ["a"], [[local]], ends)) == "1 × 1 cells; colours from −0.5 to +0.5."
 
 
 def test_a_place_that_it_has() -> None:

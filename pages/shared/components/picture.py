@@ -28,7 +28,7 @@ _picture = component(
     '<label>SVG and PDF <select aria-label="Width of SVG and PDF">'
     '<option value="column">column width, 88 mm</option><option value="page">page width, 180 mm</option>'
     '</select></label></div><p class="problem" role="status"></p>'
-    '<p class="caption" tabindex="0" aria-label="Caption"></p>'
+    '<p class="caption" role="note" tabindex="0" aria-label="Caption"></p>'
     '<button type="button" class="copy" disabled>Copy caption</button></section>',
     css=BUTTON_CSS + _CSS,
 )

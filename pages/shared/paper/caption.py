@@ -15,6 +15,7 @@ from core.runs.describe import heads_in_groups
 from core.runs.manifest import Manifest
 from core.settings import PROJECT
 from pages.shared.paper.numbers import numbers
+from pages.shared.text import visible
 
 LONGEST = 2_400
 """Letters of the part with the numbers."""
@@ -28,7 +29,7 @@ def caption(sentences: Sequence[str], figure: go.Figure | None, facts: str, rema
     parts = [*sentences, f"Values: {told}" if told else "", facts, code_facts()]
     ended = [part if part[-1] in ".!?…" else f"{part}." for part in map(str.strip, parts) if part]
     whole = " ".join([*ended, f"Made with: {remake}"])
-    return whole[0].upper() + whole[1:]
+    return visible(whole[0].upper() + whole[1:])
 
 
 def run_facts(name: str, manifest: Manifest) -> str:

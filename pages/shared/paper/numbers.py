@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from typing import Any
 
@@ -50,8 +51,7 @@ class _Series:
         self.is_places = all(axis.visible is False for axis in axes.values())
         self.side = self._value_side(trace, axes)
         other = "y" if self.side == "x" else "x"
-        given = trace[self.side] if trace[self.side] is not None else ()
-        self.values = np.array([np.nan if value is None else value for value in given], dtype=float)
+        self.values = np.asarray(trace[self.side] if trace[self.side] is not None else (), dtype=float)
         self.labels = _labels(trace[other], axes[other], len(self.values))
         self.unit = plain_label(axes[self.side].ticksuffix or "")
         self.what = plain_label(axes[self.side].title.text or "")
@@ -98,8 +98,9 @@ class _Series:
 
 
 def plain_label(text: str) -> str:
-    """A label of Plotly's without its markup, on one line."""
-    return " ".join(re.sub(r"<br\s*/?>|</?(?:b|i|sub|sup|span|a)\b[^>]*>", " ", str(text)).split())
+    """A label of Plotly's as it is read: without markup, entities as their letters, on one line."""
+    bare = re.sub(r"<br\s*/?>|</?(?:b|i|sub|sup|span|a)\b[^>]*>", " ", str(text))
+    return " ".join(html.unescape(bare).replace("\u200b", "").split())
 
 
 def _is_ground(trace: Any) -> bool:
@@ -129,7 +130,7 @@ def _is_text(values: Any) -> bool:
 
 
 def _cells(trace: Any) -> str:
-    cells = np.array([[np.nan if cell is None else cell for cell in row] for row in trace.z], dtype=float)
+    cells = np.asarray(trace.z, dtype=float)
     return f"{cells.shape[0]:,} × {cells.shape[1]:,} cells {_span(cells, counted=False)}" if cells.size else ""
 
 
