@@ -13,6 +13,7 @@ export default function (component) {
 
 const WIDEST_CELL = 40, CLICK_MOVES = { mouse: 4, touch: 10 }, FULL_GAP = 4;
 const BRACKET = 20; // pixels beside the rows for key/value groups
+const PICTURE = 960; // pixels: the least width of a saved picture
 const LEVEL = 76, UPRIGHT = 13; // widths that a topic's name needs, in pixels
 
 class HeatMap {
@@ -99,13 +100,13 @@ class HeatMap {
   }
 
   // Sizes that change with the width: rows, gutter, gaps, and where the topic names stand.
-  layOut() {
-    if (!this.data || !this.frame.clientWidth) return;
+  layOut(wide = this.frame.clientWidth) {
+    if (!this.data || !wide) return;
     const { data } = this, blocks = data.blocks.length, rows = data.rows.length * data.panels.length;
     const many = data.panels.length > 1;
     this.rowHeight = Math.max(many ? 13 : 15, Math.min(many ? 22 : 28, Math.floor((many ? 780 : 460) / rows)));
-    this.gutter = (this.frame.clientWidth < 520 ? 54 : 64) + (data.groups.length ? BRACKET : 0);
-    this.width = Math.max(40, this.frame.clientWidth - this.gutter);
+    this.gutter = (wide < 520 ? 54 : 64) + (data.groups.length ? BRACKET : 0);
+    this.width = Math.max(40, wide - this.gutter);
     this.gap = Math.min(this.width < 500 ? 2 : 3, (0.2 * this.width) / blocks);
     this.base = (this.width - this.gap * (blocks - 1)) / data.columns;
     this.height = this.rowTop(data.rows.length);
@@ -420,8 +421,16 @@ class HeatMap {
   }
   hideTip() { this.tip.hidden = true; }
 
-  // Panels, names and scales as one picture, twice as fine as the screen's points.
+  // Panels, names and scales as one picture, twice as fine as the screen's points. A panel beside the map does not make
+  // it narrower.
   save() {
+    const { offset } = this;
+    this.layOut(Math.max(this.frame.clientWidth, PICTURE));
+    this.drawSheet();
+    this.layOut();
+    this.panTo(offset);
+  }
+  drawSheet() {
     const scale = 2, line = 16, high = this.upright ? 120 : 40, pad = 14;
     const tall = line + 12 + high + this.height + 18, sheet = document.createElement("canvas");
     sheet.width = (this.gutter + this.width + 2 * pad) * scale;
