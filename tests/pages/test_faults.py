@@ -108,7 +108,7 @@ def test_what_was_read_of_the_old_run_is_not_joined_by_the_new_one(
     new = data.run_state("run")
     assert (data.documents(new).row(0)["text"], data.head_index(new, 1).vectors[0, 0, 0]) == ("2", 2.0)
     shutil.rmtree(tmp_path / "run")
-    with pytest.raises(Mistake, match="The run 'run' is not there any more"):
+    with pytest.raises(Mistake, match="The run 'run' no longer exists"):
         data.head_index(new, 2)
 
 
