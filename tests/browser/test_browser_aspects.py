@@ -30,6 +30,7 @@ def test_a_cell_the_figure_and_the_way_to_the_profile_and_back(page: Page, addre
     page.goto(f"{address}/aspects", timeout=SLOW)
     expect(page.get_by_text("head 1: topic, not genre; head 2: genre, not topic.")).to_be_visible(timeout=SLOW)
     expect(page.locator('.cell[data-row="0"][data-column="1"]')).to_contain_text("▲")
+    expect(page.locator(".hs-grid").first).to_be_in_viewport(ratio=1)  # without scrolling
 
     # A click on the matrix: another aspect and head, in the address and in the figures below.
     page.locator('.cell[data-row="1"][data-column="2"]').click()

@@ -51,7 +51,6 @@ INSIGHT = {
     "head_map": ".head-map .box",
     "heat_map": ".hs-heat-map .panel",
     "head_profile": ".st-key-topics-of-head-11-at-stage-1 .js-plotly-plot",
-    "compare_runs": "[data-testid=stSelectbox]",
     "stages": ".st-key-random-slices .js-plotly-plot",
     "topics": ".st-key-topic-match .js-plotly-plot",
     "layers?run=planted": ".js-plotly-plot",
@@ -60,7 +59,7 @@ INSIGHT = {
     "your_document": "textarea",
     "retrieval_lab": ".st-key-lab-strip",
 }
-"""By address, what the page is for; Aspects has a test of its own."""
+"""By address, what the page is for; Aspects and Compare runs need other runs, and have tests of their own."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Things that people come for: after every click its result is on the screen, at 1400 × 1000, without scrolling.
 
 A topic's heads are in test_browser_story.py, a lasso and its documents in test_browser_beside.py, a document of one's
-own in test_browser_your_document.py.
+own in test_browser_your_document.py, two runs in test_browser_compare_runs.py.
 """
 
 from __future__ import annotations
@@ -70,14 +70,6 @@ def test_a_layer_s_head_in_a_sentence_of_one_s_own(page: Page, address: str) -> 
 def test_the_layer_where_topics_peak(page: Page, address: str) -> None:
     page.goto(f"{address}/layers?run=planted")
     in_view(page.get_by_text(re.compile("^The full embedding's topic structure at stage 1 peaks at layer 2 of 4")))
-
-
-def test_two_runs(page: Page, address: str) -> None:
-    page.goto(f"{address}/?run=demo")
-    settle(page)
-    page.get_by_role("link", name="Compare runs").click()
-    in_view(page.get_by_role("heading", name="Compare runs"))
-    in_view(page.get_by_role("combobox", name="Compare with"))
 
 
 def test_a_link_to_this_view(page: Page, address: str) -> None:

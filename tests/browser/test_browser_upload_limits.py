@@ -24,4 +24,4 @@ def test_files_beyond_the_limit_are_not_lost_without_a_word(
         [{"name": f"{name}.txt", "mimeType": "text/plain", "buffer": text} for name in ("one", "two")]
     )
     expect(page.get_by_role("textbox").first).to_have_value(text.decode().strip(), timeout=SLOW)
-    expect(page.get_by_text("Some files were not taken, because you uploaded too many at a time.")).to_be_visible()
+    expect(page.get_by_text("Some files were not accepted because you uploaded too many at once.")).to_be_visible()

@@ -48,11 +48,11 @@ def test_a_cache_that_vanishes_and_comes_back(cache: Path, page: str, monkeypatc
     cache.rename(cache.with_name("gone"))
     app.run()
     assert not app.exception
-    assert "The cache folder is not there." in said(app)
+    assert "The cache folder is missing." in said(app)
     cache.with_name("gone").rename(cache)
     app.run()
     assert not app.exception
-    assert "The cache folder is not there." not in said(app)
+    assert "The cache folder is missing." not in said(app)
 
 
 @pytest.mark.parametrize(
@@ -102,13 +102,13 @@ def test_what_was_read_of_the_old_run_is_not_joined_by_the_new_one(
     old = data.run_state("run")
     assert data.documents(old).row(0)["text"] == "1"
     variant(tmp_path, "run", 2)
-    with pytest.raises(Mistake, match=r"The run 'run' was rebuilt while this page was read\. Load the page again\."):
+    with pytest.raises(Mistake, match=r"The run 'run' was rebuilt while this page was loading\. Reload the page\."):
         data.head_index(old, 1)
     assert data.documents(old).row(0)["text"] == "1", "what was read before is still the old one"
     new = data.run_state("run")
     assert (data.documents(new).row(0)["text"], data.head_index(new, 1).vectors[0, 0, 0]) == ("2", 2.0)
     shutil.rmtree(tmp_path / "run")
-    with pytest.raises(Mistake, match="The run 'run' is not there any more"):
+    with pytest.raises(Mistake, match="The run 'run' no longer exists"):
         data.head_index(new, 2)
 
 
@@ -155,7 +155,7 @@ def test_a_run_that_is_rebuilt_all_the_time_is_the_old_one_or_the_new_one_never_
                 break
         else:
             raise AssertionError(f"turn {turn}: {told}")
-    assert told <= {"The run 'run' was rebuilt while this page was read"}
+    assert told <= {"The run 'run' was rebuilt while this page was loading"}
 
 
 def _whole(told: set[str]) -> str | None:

@@ -28,6 +28,7 @@ from core.runs.results import read_analysis, read_labels, read_similarity, read_
 from core.runs.run import Run
 from pages.shared.text import plain, short_names
 from pages.understand.topics.figures import confusion_figure, counts_figure, map_figure, nearest_figure
+from pages.understand.topics.sections import same_for_all
 from precompute.steps.analyse import step as analyse
 from precompute.steps.analyse.step import AnalyseConfig
 from precompute.steps.label import step as label_step
@@ -533,3 +534,9 @@ def test_nearest_and_label_have_colours_of_their_own() -> None:
     values = np.array([0.5, 0.3, -0.1], dtype=np.float32)
     colours = nearest_figure(["a", "b", "c"], values, [1, 2, 3], 2, "light").data[0].marker.color
     assert len(set(colours)) == 3
+
+
+def test_topics_of_one_size_are_a_sentence_and_not_equal_bars() -> None:
+    assert same_for_all(np.array([3, 3, 3])) == 3
+    assert same_for_all(np.array([3, 3, 0])) is None
+    assert same_for_all(np.array([], dtype=int)) is None

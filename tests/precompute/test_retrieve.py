@@ -131,7 +131,7 @@ def test_the_report_tells_what_was_found(run: Run, command: Callable[..., Any]) 
     [
         ("", "has no query"),
         ('{"query": "?", "relevant": ["nobody"]}', "Line 1 of queries.jsonl names the document 'nobody'"),
-        ("\udcff", "is not text in UTF-8"),
+        ("\udcff", "is not valid UTF-8"),
     ],
 )
 def test_bad_queries_are_told_in_a_sentence(

@@ -109,7 +109,7 @@ def test_the_note_says_what_a_slim_run_cannot_show_and_the_command_that_brings_i
     open_page: Callable[..., AppTest], page: str
 ) -> None:
     text = said(open_page(page, run="slim"))
-    assert "A slim run: it keeps stage 3" in text
+    assert "A slim run: it stores stage 3" in text
     assert "stage 1 attention: what each head read" in text
     assert COMMAND in text
     assert "A slim run" not in said(open_page(page, run="whole"))
@@ -144,7 +144,7 @@ def test_a_page_of_a_run_with_some_vectors_shows_a_document_that_has_none(
     text = said(app)
     assert not app.error, text
     if page == "pages/explore/overview/page.py":
-        assert "A slim run: it keeps the vectors of 12 of 45 documents" in text
+        assert "A slim run: it stores the vectors of 12 of 45 documents" in text
         assert "python -m precompute all few --source … --model … --replace" in text
     missing = {
         "pages/explore/overview/page.py": "No vectors and no nearest documents",

@@ -15,6 +15,7 @@ export default function (component) {
 const WIDEST_CELL = 40, CLICK_MOVES = { mouse: 4, touch: 10 }, FULL_GAP = 4;
 const BRACKET = 20; // pixels beside the rows for key/value groups
 const SCALE = 66; // width of the colour scale of a saved picture
+const PICTURE = 960; // pixels: the least width of a saved picture
 const LEVEL = 76, UPRIGHT = 13; // widths that a topic's name needs, in pixels
 
 class HeatMap {
@@ -102,12 +103,13 @@ class HeatMap {
 
   // Sizes that change with the width: rows, gutter, gaps, and where the topic names stand.
   layOut() {
-    if (!this.data || !this.frame.clientWidth) return;
+    const wide = this.frame.clientWidth;
+    if (!this.data || !wide) return;
     const { data } = this, blocks = data.blocks.length, rows = data.rows.length * data.panels.length;
     const many = data.panels.length > 1;
     this.rowHeight = Math.max(many ? 13 : 15, Math.min(many ? 22 : 28, Math.floor((many ? 780 : 460) / rows)));
-    this.gutter = (this.frame.clientWidth < 520 ? 54 : 64) + (data.groups.length ? BRACKET : 0);
-    this.width = Math.max(40, this.frame.clientWidth - this.gutter);
+    this.gutter = (wide < 520 ? 54 : 64) + (data.groups.length ? BRACKET : 0);
+    this.width = Math.max(40, wide - this.gutter);
     this.gap = Math.min(this.width < 500 ? 2 : 3, (0.2 * this.width) / blocks);
     this.base = (this.width - this.gap * (blocks - 1)) / data.columns;
     this.height = this.rowTop(data.rows.length);
@@ -478,7 +480,11 @@ class HeatMap {
   }
 
   // As it is seen, twice as fine as the screen's points.
-  async save() { await download(await dots(this.sheet()), "topic-heat-map.png"); }
+  // A panel beside the map does not make the picture narrower.
+  async save() {
+    const wide = Math.max(this.frame.clientWidth, PICTURE);
+    await download(await this.elsewhere(wide, 2, (copy) => dots(copy.sheet())), "topic-heat-map.png");
+  }
 }
 
 function button(parent, kind, text, act) {

@@ -102,7 +102,7 @@ def null_figure(
         )
     if chance is not None:
         traces.append(_chance(chance, layers, theme))
-    return _over_depth(traces, layers, view, theme, 420)
+    return _over_depth(traces, layers, view, theme, 400)
 
 
 def shared_numbers(rows: Sequence[Row]) -> dict[tuple[int, int], str]:

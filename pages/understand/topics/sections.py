@@ -23,7 +23,7 @@ from pages.shared.empty_states import no_labels
 from pages.shared.figures.table import number
 from pages.shared.glossary import why
 from pages.shared.notices import circular_notice, shows_mistakes
-from pages.shared.show import Remake, drawn_once, figure, theme
+from pages.shared.show import Remake, downloads, drawn_once, figure, theme
 from pages.shared.text import plain, shortened
 from pages.understand.topics.figures import counts_figure, map_figure, rates_figure, rates_of
 
@@ -170,12 +170,23 @@ def label_distribution(state: RunState) -> None:
         f"**{plural(empty, 'topic has', 'topics have')}** no document" if empty else "every topic has a document"
     )
     st.markdown("; ".join(said) + ".")
+    table = pa.table({"topic": found.names, "documents": found.documents})
+    if (each := same_for_all(found.documents)) is not None:
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.markdown(f"Every topic has {plural(each, 'document')}.")
+            downloads("label distribution", lambda: table)
+        return
     shown = order[:MOST_BARS]
     names = [found.names[topic] for topic in shown]
     figure(
         _drawn(state, "labels", 0, lambda: counts_figure(names, found.documents[shown], theme())),
         "label distribution",
-        pa.table({"topic": found.names, "documents": found.documents}),
+        table,
         f"The {MOST_BARS} largest of {len(order)} topics; the download has all." if len(order) > MOST_BARS else "",
         alt=f"Documents of each topic, from {int(found.documents.max())} down to {int(found.documents.min())}.",
     )
+
+
+def same_for_all(counts: np.ndarray) -> int | None:
+    """The count that all have: equal bars would show nothing."""
+    return int(counts[0]) if len(counts) and (counts == counts[0]).all() else None

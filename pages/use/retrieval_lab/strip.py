@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.shared.show import theme
 from pages.shared.text import safe
 from pages.shared.theme import BORDER, GROUND
 from pages.use.retrieval_lab.state import LabView, Standing
@@ -28,9 +27,14 @@ div:has(> .st-key-KEY), .st-key-KEY { position: sticky; top: 0; z-index: 90; }
 def strip_place() -> DeltaGenerator:
     """Where it is drawn, before what it says is known."""
     place = st.container(key=_KEY)
-    style = _STYLE.replace("KEY", _KEY).replace("GROUND", GROUND[theme()]).replace("BORDER", BORDER[theme()])
+    style = _STYLE.replace("KEY", _KEY).replace("GROUND", _of_either(GROUND)).replace("BORDER", _of_either(BORDER))
     place.html(style)
     return place
+
+
+def _of_either(colours: dict[str, str]) -> str:
+    """The browser chooses: a reader may change the theme, and nothing is run again then."""
+    return f"light-dark({colours['light']}, {colours['dark']})"
 
 
 def strip(shown: LabView) -> None:

@@ -454,7 +454,7 @@ def test_groups_are_joined_by_their_mean_cosine(threshold: float, groups: int) -
 
 @pytest.mark.parametrize("threshold", [1.01, -1.01, float("nan"), float("inf")])
 def test_a_threshold_that_is_no_cosine(threshold: float) -> None:
-    with pytest.raises(Mistake, match=rf"^A threshold of {threshold:g} is no cosine\. Give one between -1 and 1\.$"):
+    with pytest.raises(Mistake, match=rf"^A threshold of {threshold:g} is not a cosine\. Give one between -1 and 1\.$"):
         suggest_merges(at_angles(0, 10), threshold)
 
 

@@ -407,7 +407,7 @@ def test_a_perplexity_that_fits_is_taken_as_it_is() -> None:
 @pytest.mark.parametrize("asked", [None, 1.0])
 @pytest.mark.parametrize("points", [0, 1, 3])
 def test_fewer_than_four_points_make_no_map(points: int, asked: float | None) -> None:
-    assert f"at least 4 points, and here are {points}." in mistake(check_perplexity, asked, points)
+    assert f"at least 4 points; this run has {points}." in mistake(check_perplexity, asked, points)
 
 
 def test_an_unknown_method_is_told_the_known_ones() -> None:

@@ -101,7 +101,7 @@ def test_without_credentials_nobody_is_let_in_and_the_sentence_names_the_variabl
     ("said", "told"),
     [
         ("AWS Error ACCESS_DENIED during HeadObject operation: No response body.", "may not do this"),
-        (f"AWS Error INVALID_ACCESS_KEY_ID during PutObject operation: the key {SECRET}", "wrong or have run out"),
+        (f"AWS Error INVALID_ACCESS_KEY_ID during PutObject operation: the key {SECRET}", "wrong or have expired"),
         ("AWS Error NETWORK_CONNECTION during HeadObject operation: curlCode: 28, Timeout was reached", "not answer"),
         ("AWS Error UNKNOWN (HTTP status 301) during HeadBucket operation: No response body.", "AWS_REGION"),
         ("AWS Error SLOW_DOWN during PutObject operation: Please reduce your request rate.", "not answer"),

@@ -97,8 +97,8 @@ def test_readers_have_what_is_mirrored_while_the_store_is_silent(silence: Silenc
     with silence():
         assert all_at_once(lambda: read_all(readers)) == [before] * READERS
         assert re.fullmatch(
-            r"s3://\S+ has not answered since \d\d:\d\d:\d\d UTC\. The server asks again by itself: load the page "
-            r"again in a moment\. If that lasts, check the network connection and AWS_ENDPOINT_URL\.",
+            r"s3://\S+ has not answered since \d\d:\d\d:\d\d UTC\. The server retries by itself: reload the page "
+            r"in a moment\. If this persists, check the network connection and AWS_ENDPOINT_URL\.",
             trouble_at(readers),
         )
 
