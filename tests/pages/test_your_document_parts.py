@@ -246,7 +246,7 @@ def test_uploads_are_taken_and_what_cannot_be_read_is_told() -> None:
     assert kept.found[first].text == "One."
     assert list(kept.names().values()) == ["Pasted text", "a.txt", "a.txt (2)"]
     assert len(kept.problems) == 2
-    assert kept.problems[0].startswith("b.txt is no text")
+    assert kept.problems[0].startswith("b.txt is not a text file")
     assert kept.problems[1].startswith("c.exe cannot be read here")
     kept.remove(first)
     assert list(kept.names().values()) == ["Pasted text", "a.txt"]

@@ -70,7 +70,7 @@ def test_files_without_queries(tmp_path: Path) -> None:
     with pytest.raises(Mistake, match="has no query"):
         read_queries(written(tmp_path), IDS)
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00\x01")
-    with pytest.raises(Mistake, match="not text in UTF-8"):
+    with pytest.raises(Mistake, match="not valid UTF-8"):
         read_queries(tmp_path / "binary", IDS)
 
 
