@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections import UserDict
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 
 from core.runs.steps import STEPS
 from precompute.options import StepCommand
 
 
-class _StepCommands(UserDict[str, StepCommand]):
+class _StepCommands(Mapping[str, StepCommand]):
     """A step is imported when somebody asks for it: a command does not wait for what the others need."""
 
-    def __missing__(self, name: str) -> StepCommand:
+    def __getitem__(self, name: str) -> StepCommand:
         if name not in STEPS:
             raise KeyError(name)
-        self.data[name] = import_module(f"precompute.steps.{name}.command").COMMAND
-        return self.data[name]
+        found: StepCommand = import_module(f"precompute.steps.{name}.command").COMMAND
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(STEPS)
+
+    def __len__(self) -> int:
+        return len(STEPS)
 
 
 STEP_COMMANDS = _StepCommands()

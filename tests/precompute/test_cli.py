@@ -301,7 +301,8 @@ def test_ctrl_c_says_how_to_go_on(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(STEP_COMMANDS, "embed", replace(STEP_COMMANDS["embed"], run=interrupted))
+    changed = replace(STEP_COMMANDS["embed"], run=interrupted)
+    monkeypatch.setattr("precompute.steps.embed.command.COMMAND", changed)
     assert main(["embed", "run", "--cache", str(cache), "--source", str(corpus), "--model", str(tiny_model)]) == 1
     out, err = capfd.readouterr()
     assert out == ""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from core.runs.steps import STEPS, made_from_labels, writes
 from precompute.cli import COMMANDS
 from precompute.table import STEP_COMMANDS
@@ -44,6 +46,7 @@ def test_a_file_has_one_step_that_writes_it_beside_embed() -> None:
         assert len([step for step in STEPS if step != "embed" and writes(step, path)]) == 1, path
 
 
+@pytest.mark.slow
 def test_help_and_status_load_no_torch() -> None:
     program = (
         "import sys\n"
