@@ -12,7 +12,7 @@ from pages.shared.server.front_door import ICON, front_door
 from pages.shared.server.guard import MIDDLEWARE
 from pages.shared.server.lifespan import ROUTES, lifespan
 from pages.shared.server.visit import shown_run, visit
-from pages.shared.theme import FOCUS_RING
+from pages.shared.theme import PAGE_STYLE
 from pages.shared.url import note_page
 
 # A folder per page, with its page.py: a direct child of pages/ could be reached around this file.
@@ -63,7 +63,7 @@ def show() -> None:
     if door is not None:  # the address is known, but nothing of its page is run
         door()
         return
-    st.html(FOCUS_RING)
+    st.html(PAGE_STYLE)
     note_page(page.url_path)
     visit(page)
     st.sidebar.caption(f"Headscope {VERSION}")  # below what the page puts there

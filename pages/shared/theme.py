@@ -83,10 +83,12 @@ CSS_VARIABLES = {
 }
 CSS = f":root, :host {{ {' '.join(f'--hs-{name}: {value};' for name, value in CSS_VARIABLES.items())} }}\n"
 """Goes before the style of every component; what changes with the theme comes from Streamlit as ``--st-…``."""
-FOCUS_RING = """<style>
+PAGE_STYLE = """<style>
+[data-testid="stCaptionContainer"] code { color: inherit; }
 [data-testid="stSidebarNavLink"]:focus-visible { outline: 2px solid currentColor; outline-offset: -2px; }
 </style>"""
-"""Streamlit's navigation shows the focus by a shade of its ground alone, and by none on the page that is open."""
+"""Streamlit's navigation shows the focus by a shade of its ground alone, and by none on the page that is open; code in
+its captions is too pale to read."""
 STREAMLIT: dict[str, Any] = {
     "baseRadius": "medium",
     "baseFontSize": PAGE_SIZE,

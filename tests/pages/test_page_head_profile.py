@@ -218,7 +218,7 @@ def test_previous_and_next_change_the_head_and_the_address(open_page: Callable[.
     app.button(key="next head").click().run()
     assert (app.selectbox(key="head").value, dict(app.query_params)) == (1, {"head": "1"})
     keys = next(found.proto for found in app.get("bidi_component") if "step_keys" in found.proto.component_name)
-    assert json.loads(keys.json) == {"number": 1, "count": 4, "press": 0}
+    assert json.loads(keys.json) == {"name": "head keys", "number": 1, "count": 4, "press": 0}
     assert not app.exception
     assert not app.toast
 

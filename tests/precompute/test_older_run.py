@@ -97,7 +97,8 @@ def test_it_leaves_the_house_and_what_it_lacks_is_said(older: Path, tmp_path: Pa
     assert shown.selected == list(range(8))
     common = ["--cache", str(cache)]
     assert headscope_main(["publish", "older", "--html", str(tmp_path / "older.html"), *common]) == 0
-    assert (tmp_path / "older.html").stat().st_size > 300_000
+    assert "older" in (tmp_path / "older.html").read_text(encoding="utf-8")[:2_000]
+    assert (tmp_path / "older.html").stat().st_size > 100_000  # the scripts alone are as large
     assert main(["export", "older", "--vectors", "parquet", "--to", str(tmp_path / "older.parquet"), *common]) == 0
     assert pq.read_metadata(tmp_path / "older.parquet").num_rows == 8
     assert main(["publish", "older", "--to", str(tmp_path / "older.tar.zst"), *common]) == 0

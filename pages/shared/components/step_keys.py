@@ -33,5 +33,5 @@ def step_keys(key: str, number: int, count: int, on_step: Callable[[int], None])
             st.session_state[seen] = press
             on_step(to)
 
-    data = {"number": number, "count": count, "press": st.session_state.get(seen, 0)}
+    data = {"name": key, "number": number, "count": count, "press": st.session_state.get(seen, 0)}
     _mount(key=key, data=data, height=1, on_pressed_change=pressed)

@@ -164,7 +164,7 @@ def test_who_may_be_at_work_together(config: EmbedConfig, rank: Callable[..., em
             embed.run(replace(config, engine="local"))
         with pytest.raises(Mistake, match="at work on run 'run' as rank '1': process"):
             rank(1, 2)
-        with pytest.raises(Mistake, match="Other processes are building the run 'run' from other inputs"):
+        with pytest.raises(Mistake, match="Other processes are building the run 'run' from different inputs"):
             rank(0, 2, part_size=4)
         assert rank(0, 2).left == 0
     assert not status(config.cache, "run")[0]["at_work"]
