@@ -202,10 +202,7 @@ def test_experiments_have_their_sections(tried: Path, monkeypatch: pytest.Monkey
     assert "**Also modifier** – determiner → noun: the right word gets most of its attention in 85 % of 40" in text
     assert "From a repeated token to the token after its first occurrence: correct for 15 of 15 here." in text
     assert "90.0 %<small>89.0 % to 91.0 %</small>" in text
-    assert (
-        "The head that was best on one half of the sentences, 6.1, is correct for 85 % of 40 held-out pairs"
-        in text
-    )
+    assert "The head that was best on one half of the sentences, 6.1, is correct for 85 % of 40 held-out pairs" in text
     assert "Above both: 1 head of 72." in text
     assert "older version" not in text
     app.segmented_control(key="example 6 1").set_value("modifier").run()
