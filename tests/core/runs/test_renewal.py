@@ -261,7 +261,7 @@ def test_all_with_replace_shows_the_new_run_after_its_last_step(
         seen.append((texts(planted), planted.manifest().is_done("analyse"), planted.is_locked()))
         return made
 
-    monkeypatch.setitem(STEP_COMMANDS, "project", replace(STEP_COMMANDS["project"], run=look))
+    monkeypatch.setattr("precompute.steps.project.command.COMMAND", replace(STEP_COMMANDS["project"], run=look))
     options = ("--cache", planted.cache, "--source", write_corpus(rows), "--model", tiny_model, "--iterations", 30)
     outcome = command("all", "run", *options, "--replace")
     assert outcome.status == 0, outcome.err
