@@ -12,6 +12,7 @@ import io
 import os
 import shutil
 import socket
+import statistics
 import subprocess
 import sys
 import time
@@ -55,6 +56,7 @@ WATCH = """
   };
   const plots = [];
   const bench = (window.bench = {
+    deep,
     pressed: 0,
     map: (stage) => {
       const before = Number(deep("canvas[data-drawn]")?.dataset.drawn ?? 0);
@@ -168,6 +170,20 @@ def opened(page: Page, url: str, drawn: str) -> float:
     """Seconds from the start of the navigation until the picture is drawn; ``drawn`` as in ``bench`` above."""
     page.goto(url, wait_until="commit")
     return float(page.evaluate(f"bench.{drawn}")) / 1000
+
+
+def first_drawn(browser: Browser, urls: dict[str, str], rounds: int) -> dict[str, float]:
+    """Median seconds until each address shows its map, turn by turn, after a round that only warms the server up."""
+    found: dict[str, list[float]] = {name: [] for name in urls}
+    for turn in range(1 + rounds):
+        for name, url in urls.items():
+            with fresh_page(browser) as page:
+                seconds = opened(page, url, "map(1)")
+            if turn:
+                found[name].append(seconds)
+    for name, times in found.items():
+        print(f"  first drawn, {name}: {', '.join(f'{value:.2f}' for value in times)} s", flush=True)
+    return {name: statistics.median(times) for name, times in found.items()}
 
 
 def pressed(page: Page, button: Locator, drawn: str) -> float:

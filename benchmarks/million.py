@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from playwright.sync_api import Browser, Page
 
-from benchmarks.app_browser import Traffic, chromium, fresh_page, opened, pressed, served, settle
+from benchmarks.app_browser import Traffic, chromium, first_drawn, fresh_page, opened, pressed, served, settle
 from benchmarks.app_gestures import draw_lasso
 from benchmarks.app_run import HEADS, around_six, write_maps
 from benchmarks.result import Result
@@ -27,15 +27,7 @@ SIZES = {"320,000": 10_000, "a million": 32_000}
 FRAMES = {"320,000": 20, "a million": 8}
 ROUNDS, SECONDS = 5, 4
 MOVING = """(seconds) => new Promise((resolve) => {
-  const deep = (selector, root = document) => {
-    const found = root.querySelector(selector);
-    if (found) return found;
-    for (const host of root.querySelectorAll("*")) {
-      const inner = host.shadowRoot && deep(selector, host.shadowRoot);
-      if (inner) return inner;
-    }
-    return null;
-  };
+  const { deep } = window.bench;
   const box = deep(".head-map .box"), canvas = deep("canvas[data-drawn]");
   const context = canvas.getContext("2d");
   const { left, top, width, height } = box.getBoundingClientRect();
@@ -83,19 +75,6 @@ def moves(browser: Browser, url: str) -> float:
         opened(page, url, "map(1)")
         settle(page)
         return float(page.evaluate(MOVING, SECONDS))
-
-
-def first_drawn(browser: Browser, urls: dict[str, str]) -> dict[str, float]:
-    found: dict[str, list[float]] = {name: [] for name in urls}
-    for turn in range(1 + ROUNDS):  # the first only warms the server
-        for name, url in urls.items():
-            with fresh_page(browser) as page:
-                seconds = opened(page, url, "map(1)")
-            if turn:
-                found[name].append(seconds)
-    for name, times in found.items():
-        print(f"  first drawn, {name}: {', '.join(f'{value:.2f}' for value in times)} s", flush=True)
-    return {name: statistics.median(times) for name, times in found.items()}
 
 
 def one_visit(browser: Browser, url: str, run: Run, points: int) -> Iterator[Result]:
@@ -147,7 +126,7 @@ def main() -> None:
         with fresh_page(browser) as page:
             page.goto(app)
             page.get_by_role("heading", level=1).wait_for()
-        drawn = first_drawn(browser, urls)
+        drawn = first_drawn(browser, urls, ROUNDS)
         small, large = (drawn[name] for name in SIZES)
         results.append(
             Result(

@@ -6,12 +6,11 @@ map of stage 1 is drawn. Without a name, on the demo of this folder's cache. Tar
 
 from __future__ import annotations
 
-import statistics
 import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.app_browser import chromium, fresh_page, opened, served
+from benchmarks.app_browser import chromium, first_drawn, served
 from benchmarks.result import Result
 from core.runs.run import open_run
 from core.settings import PROJECT
@@ -28,16 +27,8 @@ def main(cache: Path, name: str) -> list[Result]:
         file = Path(folder) / "run.html"
         size = write_page(open_run(cache, name), file)
         urls = {"app": f"{app}/head_map?run={name}", "file": file.as_uri()}
-        found: dict[str, list[float]] = {what: [] for what in urls}
-        for turn in range(1 + ROUNDS):  # the first one warms the server up
-            for what, url in urls.items():
-                with fresh_page(browser) as page:
-                    seconds = opened(page, url, "map(1)")
-                if turn:
-                    found[what].append(seconds)
-    for what, times in found.items():
-        print(f"  {what}: {', '.join(f'{value:.2f}' for value in times)} s")
-    ratio = statistics.median(found["file"]) / statistics.median(found["app"])
+        found = first_drawn(browser, urls, ROUNDS)
+    ratio = found["file"] / found["app"]
     print(f"  {name}: {size / 1e6:.2f} MB")
     return [Result("first picture of the file", f"{ratio:.2f} × the app's", f"{MOST} ×", ratio <= MOST)]
 

@@ -140,7 +140,7 @@ class MapWidget(anywidget.AnyWidget):
         heads = _heads(told.get("heads"), self._opened.shape.heads)
         colour = told.get("colour") or "head"
         self._told = {"stage": self.stage, "heads": heads, "colour": colour}
-        with self.hold_trait_notifications():  # both, or what is told of the first would go back
+        with self.hold_trait_notifications():  # one message for both, or the first would be sent back
             self.heads, self.colour = heads, colour
         if change["name"] == "_picked":
             self.set_trait("selected", self._chosen(told.get("area"), told.get("doc")))

@@ -52,7 +52,8 @@ export function islands(map, names, of, isLit, pure) {
   return found.filter((island) => island.point >= 0).sort((a, b) => b.size - a.size || a.own - b.own);
 }
 
-// The cells of the densest island; none if a pure island of at least ``pure`` points is asked for and there is none.
+// The cells of the densest island. With ``pure``, an island must be mostly the topic's own and have that many points;
+// if none is, there are no cells.
 function islandOf(counts, all, pure) {
   let [column, row, most] = [0, 0, -1];
   for (let y = 0; y < CELLS; y += 1) {

@@ -65,7 +65,7 @@ def app_command(run: str) -> str:
 
 @cache
 def commit(folder: Path = PROJECT) -> str:
-    """The commit that is checked out in ``folder``, read from its files; empty where there is none, as in the image."""
+    """The commit that is checked out in ``folder``, from its files; empty without a repository, as in the image."""
     place = folder / ".git"
     try:
         if place.is_file():  # a work tree beside its repository

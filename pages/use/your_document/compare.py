@@ -46,7 +46,7 @@ class OtherDocument:
 
 
 def other_document(shown: DocumentView, key: str) -> OtherDocument | None:
-    """The session's document to compare with; None if there is none or it is not embedded yet."""
+    """The session's document to compare with; None before one is embedded."""
     kept = own_documents()
     if not key or key not in kept.found:
         return None
