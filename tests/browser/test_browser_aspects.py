@@ -12,7 +12,7 @@ from precompute.steps.analyse import step as analyse
 from precompute.steps.aspects import step as aspects
 from precompute.steps.aspects.step import AspectsConfig
 from tests.precompute.test_aspects_step import SHAPE, planted_run
-from tests.support.browser import choose, fits
+from tests.support.browser import choose, fits, settle
 from tests.support.servers import SLOW
 from tests.support.synthetic import PlantedTopics
 
@@ -43,11 +43,18 @@ def test_a_cell_the_figure_and_the_way_to_the_profile_and_back(page: Page, addre
     figure = page.locator(".js-plotly-plot").first
     for head in ("1", "2", "3", "4"):
         expect(figure.locator(".textpoint", has_text=re.compile(f"^{head}$"))).to_have_count(1)
-    # A click on one of them: the page is about it, and its profile is a link away.
+    # A click on one of them opens its profile; Back returns, and stays.
     of_head = figure.locator(".trace.scatter", has=page.locator(".textpoint", has_text=re.compile("^1$")))
-    of_head.locator(".points path").click(force=True)  # what lies over all points takes the click
-    expect(page.get_by_role("link", name="Open head 1's profile")).to_be_visible(timeout=SLOW)
-    expect(page.get_by_text("Which values does head 1 confuse?")).to_be_visible()
+    for _ in range(2):
+        of_head.locator(".points path").click(force=True)  # what lies over all points takes the click
+        expect(page.get_by_role("heading", name="Head profile")).to_be_visible(timeout=SLOW)
+        expect(page).to_have_url(re.compile(r"head_profile\?.*head=1"))
+        expect(page.get_by_text("Carries: topic, not genre")).to_be_visible(timeout=SLOW)
+        settle(page)
+        page.go_back()
+        expect(page.get_by_text("Which values does head 2 confuse?")).to_be_visible(timeout=SLOW)
+        settle(page)
+        expect(page.get_by_role("heading", name="What each head carries")).to_be_visible()
     choose(page, "Head", "2")
     choose(page, "Up", "topic")
     expect(page).to_have_url(re.compile(r"up=topic"))

@@ -179,7 +179,7 @@ def test_without_layers_the_page_names_the_command(cache: Path, monkeypatch: pyt
     )
 
 
-def test_a_clicked_head_is_the_one_looked_at_and_has_a_link_to_its_profile(
+def test_a_clicked_head_has_a_link_to_its_profile_and_the_ellipse_has_none(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = page_at(cache, PAGE, monkeypatch)

@@ -19,6 +19,7 @@ from core.runs.tables import Row
 from pages.shared import show
 from pages.shared.aspects import aspect_rows, carried_here
 from pages.shared.components.layer_grid import GridCell, layer_grid
+from pages.shared.components.turn_page import ask_to_turn, turn_page
 from pages.shared.controls import choose_head
 from pages.shared.data import RunState
 from pages.shared.glossary import why
@@ -184,20 +185,16 @@ def against_each_other(shown: AspectView) -> None:
             ]
         )
 
-    def pick() -> None:
-        if head := _picked_head(len(rows[0]) - 1):
-            decide("head", head)
-
     show.figure(
         pair_figure(both, rows, slices, shown.measure, show.theme()),
         PAIR,
         data,
-        f"The ellipse holds 95 % of random slices. All heads together: {full}. Click a head to get to its profile.",
+        f"The ellipse holds 95 % of random slices. All heads together: {full}. Click a head to open its profile.",
         alt=pair_alt(both, rows),
-        on_pick=pick,
+        on_pick=ask_to_turn,
     )
     if head := _picked_head(len(rows[0]) - 1):
-        to_profile(head, f"Open head {head}'s profile")
+        turn_page(PROFILE, f"Open head {head}'s profile", _profile_of(head))
 
 
 def _picked_head(heads: int) -> int:
@@ -206,9 +203,9 @@ def _picked_head(heads: int) -> int:
     return int(found) if isinstance(found, (int, float)) and 1 <= found <= heads else 0
 
 
-def to_profile(head: int, label: str) -> None:
+def _profile_of(head: int) -> dict[str, str]:
     kept = {name: value for name, value in st.query_params.items() if name in ("run", "stage")}
-    st.page_link(PROFILE, label=label, icon=":material/person_search:", query_params={**kept, "head": str(head)})
+    return {**kept, "head": str(head)}
 
 
 def chosen(shown: AspectView) -> tuple[str, int]:
@@ -220,7 +217,9 @@ def chosen(shown: AspectView) -> tuple[str, int]:
             st.selectbox, "Aspect", "aspect", shown.names, shown.names[0], format_func=lambda name: shortened(name, 60)
         )
         head = choose_head(shown.state.manifest.shape.heads)
-    to_profile(head, f"Profile of head {head}")
+    st.page_link(
+        PROFILE, label=f"Profile of head {head}", icon=":material/person_search:", query_params=_profile_of(head)
+    )
     row, full, summary = shown.heads[aspect][head], shown.heads[aspect][0], shown.summaries[aspect]
     with st.container(horizontal=True, gap="medium"):
         _metric(f"Head {head}", row, f"{row['verdict']} random slices, p = {row['p_adjusted']:.3f}")
