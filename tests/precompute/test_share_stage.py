@@ -305,13 +305,9 @@ def test_what_version_0_2_0_called_full_at_stage_4_is_read_as_side_by_side(
 # Every layer
 
 
-@pytest.fixture(scope="module")
-def swept(share_cache: Path, tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """The run 'four' with all its layers."""
-    cache = tmp_path_factory.mktemp("swept") / "cache"
-    shutil.copytree(share_cache, cache)
-    assert main(["layers", "four", "--cache", str(cache), "--model", str(tiny_model), "--quiet"]) == 0
-    return Run(cache, "four")
+@pytest.fixture
+def swept(swept_cache: Path) -> Run:
+    return Run(swept_cache, "four")
 
 
 def test_a_layer_s_shares_are_its_terms_of_the_ledger(tiny_model: Path, tmp_path: Path) -> None:

@@ -146,6 +146,20 @@ def share_cache(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 @pytest.fixture(scope="session")
+def swept_cache(share_cache: Path, tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run 'four' with its aspects and all its layers at all four stages."""
+
+    def make(cache: Path) -> None:
+        from precompute.cli import main
+
+        shutil.copytree(share_cache, cache, dirs_exist_ok=True)
+        assert main(["aspects", "four", "--cache", str(cache), "--quiet"]) == 0
+        assert main(["layers", "four", "--cache", str(cache), "--model", str(tiny_model), "--quiet"]) == 0
+
+    return made_once(tmp_path_factory, "swept-cache", make)
+
+
+@pytest.fixture(scope="session")
 def bare_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run 'bare' of planted vectors without any labels, analysed, without maps; four heads on two."""
     import numpy as np
