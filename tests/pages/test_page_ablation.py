@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from pathlib import Path
 
@@ -9,8 +10,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.model.shape import ModelShape
+from core.runs.parts import write_table
 from core.runs.run import Run
-from pages.understand.ablation.figures import compared, effect_grid, scatter_figure
+from core.runs.schema import ANALYSIS
+from pages.understand.ablation.figures import SLICE, Reading, compared, effect_grid, scatter_figure
+from precompute.job.step import Rows, StepRecord, add, as_table
 from tests.support.apps import page_at
 from tests.support.planted_ablation import planted_ablation
 
@@ -43,7 +47,7 @@ def test_the_planted_heads_are_named_and_the_first_one_is_looked_at(
         "Topic match by names without each head",
         "Layer 6, head 11",
         "Heads whose removal helps",
-        "Do slices show which heads are needed?",
+        "Does reading a head show that it is needed?",
         "Documents that move most without layer 6, head 11",
         "How many heads can go?",
     ]
@@ -119,11 +123,38 @@ def test_red_is_a_loss_a_dot_is_beyond_the_noise_and_layers_that_were_not_swept_
 
 def test_heads_that_disagree_are_named_in_the_scatter_plot() -> None:
     cells = {(1, head): {"change": -0.1 * head, "verdict": "below" if head == 1 else "within"} for head in (1, 2, 3)}
-    slices = {(1, head): {"value": 0.3, "verdict": "above" if head == 2 else "within"} for head in (1, 2)}
+    slices = {(1, head): Reading(0.3, stands_out=head == 2) for head in (1, 2)}
     heads = compared(cells, slices)
     assert [(one.name, one.reads, one.needed) for one in heads] == [("1.1", False, True), ("1.2", True, False)]
-    figure = scatter_figure(heads, "names", (1, 1), "light")
+    figure = scatter_figure(heads, SLICE, "names", (1, 1), "light")
     assert {trace.name: list(trace.text) for trace in figure.data} == {
         "reads the topic, but is not needed": ["1.2"],
         "is needed, but its slice does not show it": ["1.1"],
     }
+
+
+def test_shares_are_compared_with_effects_where_the_layers_are_swept(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Head 11 of layer 6 has half of all that heads add, every other head the same; the mean is 0.6 / 72."""
+    shutil.copytree(cache / "demo", tmp_path / "demo")
+    run = Run(tmp_path, "demo")
+    rows: Rows = {}
+    for layer, head in itertools.product(range(1, 7), range(1, 13)):
+        mean = 0.3 if (layer, head) == (6, 11) else 0.3 / 71
+        add(
+            rows, kind="head", layer=layer, head=head, mean=mean, low=mean - 0.001, high=mean + 0.001, spread=0.01,
+            explained=0.5, explained_by_chance=0.1, documents=200,
+        )  # fmt: skip
+    record = StepRecord(run, "layers", run.manifest(), "planted", {"documents": 200})
+    write_table(run.analysis_path("parts"), as_table(rows, ANALYSIS["parts"]), "planted")
+    record.finish({"documents": 200, "layers": 6, "topics": 25, "labelled": 200, "unlabelled": 0})
+    app = page_at(tmp_path, PAGE, monkeypatch)
+    text = said(app)
+    assert "**Direct share** of the embedding: 30.0\u00a0%." in text
+    assert "Has a large share, and is needed: layer 6 head 11." in text
+    assert "Is needed, but its share is small: layer 2 head 3." in text
+    assert "Has a large share, but is not needed" not in text
+    app.segmented_control(key="reading").set_value("slice").run()
+    assert "layer 6 head 11" in said(app).split("Reads the topic, and is needed")[1].split(".")[0]
+    assert dict(app.query_params) == {"reading": "slice"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
 import pyarrow as pa
 import streamlit as st
 
@@ -18,8 +20,17 @@ from pages.shared.glossary import why
 from pages.shared.notices import shows_mistakes
 from pages.shared.section import section
 from pages.shared.text import plain, safe
-from pages.understand.ablation.figures import VERDICTS, ComparedHead, compared, scatter_figure
-from pages.understand.ablation.state import AblationView, measures_of, shares, slices
+from pages.shared.url import linked
+from pages.understand.ablation.figures import (
+    QUADRANTS,
+    SHARE,
+    SLICE,
+    ComparedHead,
+    Instrument,
+    compared,
+    scatter_figure,
+)
+from pages.understand.ablation.state import AblationView, measures_of, readings, shares, slices
 
 
 @shows_mistakes
@@ -64,7 +75,7 @@ def _read(shown: AblationView) -> None:
             f"{plain(row['verdict'])} random slices."
         )
     if (share := shares(shown.state).get(place)) is not None:
-        said.append(f"**Direct share** of the embedding: {percent(share, 1)}.")
+        said.append(f"**Direct share** of the embedding: {percent(share['mean'], 1)}.")
     if shown.manifest.is_done("attention"):
         attention = attention_rows(shown.state)[place]
         because = evidence_of(attention, attention["type"]).removeprefix("no rule holds: ")
@@ -104,37 +115,55 @@ def negative_heads(shown: AblationView) -> None:
 @shows_mistakes
 def scatter(shown: AblationView) -> None:
     """Where reading and switching off disagree."""
-    section("Do slices show which heads are needed?", "slices", "random slices", "ablation")
-    read = slices(shown.state, shown.measure)
-    heads = compared(shown.rows(HEAD), read)
-    if not heads:
-        st.info("This run does not compare heads with random slices yet. Run:", icon=":material/info:")
+    section("Does reading a head show that it is needed?", "slices", "share", "random slices", "ablation")
+    known = readings(shown.state, shown.measure)
+    if not known:
+        st.info("This run has neither shares nor slices compared with random ones yet. Run:", icon=":material/info:")
         st.code(command("layers", shown.state.run.name), language=None, wrap_lines=True)
         return
+    name = linked(
+        st.segmented_control, "Read by", "reading", list(known), next(iter(known)), format_func=str.capitalize
+    )
+    read_by = {SHARE.name: SHARE, SLICE.name: SLICE}[name]
+    heads = compared(shown.rows(HEAD), known[name])
+    said = _disagreement(heads, read_by)
+    st.markdown(plain(" ".join(said)))
+    told = [_rank_correlation(heads, read_by), "One dot per head, labelled layer.head where either singles it out."]
+    if read_by == SHARE:
+        told.append("A share is large if its 95 % CI lies above the mean of all heads.")
     layers = {one.layer for one in heads}
-    st.markdown(plain(" ".join(_disagreement(heads))))
-    where = (
-        ""
-        if len(layers) > 1 or shown.shape.layers == 1
-        else (f" Only slices of layer {min(layers)}; run '{command('layers', shown.state.run.name)}' for all layers.")
-    )
+    if len(layers) == 1 < shown.shape.layers:
+        told.append(f"Only layer {min(layers)}; run '{command('layers', shown.state.run.name)}' for all layers.")
     show.figure(
-        scatter_figure(heads, shown.measure, (shown.layer, shown.head), show.theme()),
-        f"ablation against slices {shown.measure}",
+        scatter_figure(heads, read_by, shown.measure, (shown.layer, shown.head), show.theme()),
+        f"ablation against {name} {shown.measure}",
         pa.Table.from_pylist([vars(one) for one in heads]),
-        f"One dot per head, labelled layer.head where an instrument singles it out.{where}",
-        alt=f"Scatter plot of {len(heads)} heads: topic match of the slice against the change of "
-        f"{measure_name(shown.measure)} without the head. {' '.join(_disagreement(heads))}",
+        " ".join(told),
+        alt=f"Scatter plot of {len(heads)} heads: {read_by.axis} against the change of "
+        f"{measure_name(shown.measure)} without the head. {' '.join(said)}",
     )
 
 
-def _disagreement(heads: list[ComparedHead]) -> list[str]:
+def _rank_correlation(heads: list[ComparedHead], read_by: Instrument) -> str:
+    """Of what is read with the size of the effect, whichever its sign."""
+    from scipy.stats import spearmanr  # late: it takes half a second
+
+    found = spearmanr([one.read for one in heads], [abs(one.change) for one in heads])
+    if not isfinite(found.statistic):
+        return ""
+    chance = "p < 0.001" if found.pvalue < 0.001 else f"p = {found.pvalue:.3f}"
+    amount = f"{found.statistic:.2f}".replace("-", "−")
+    return f"Rank correlation of {read_by.name} and size of the effect: {amount} ({chance}, {len(heads)} heads)."
+
+
+def _disagreement(heads: list[ComparedHead], read_by: Instrument) -> list[str]:
     said = []
-    for kind, words in VERDICTS.items():
-        some = [one for one in heads if (one.reads, one.needed) == kind]
-        if not some or kind == (False, False):
+    for reads, needed in QUADRANTS[:-1]:
+        some = [one for one in heads if (one.reads, one.needed) == (reads, needed)]
+        if not some:
             continue
+        some.sort(key=lambda one: -abs(one.change))
         names = ", ".join(f"layer {one.layer} head {one.head}" for one in some[:6])
         more = f" and {len(some) - 6} more" if len(some) > 6 else ""
-        said.append(f"{words.capitalize()}: {names}{more}.")
+        said.append(f"{read_by.verdict(reads, needed).capitalize()}: {names}{more}.")
     return said or ["Neither instrument singles out a head."]

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from core.analysis.ablation_effects import ANGLE, measure_name
 from core.analysis.ablation_findings import amount, described
-from core.analysis.null import ABOVE, WITHIN
+from core.analysis.null import WITHIN
 from core.model.shape import ModelShape
 from core.runs.tables import Row
 from pages.shared.components.layer_grid import Cell, LayerGrid, Scale
@@ -53,15 +53,45 @@ def effect_grid(cells: Mapping[tuple[int, int], Row], measure: str, shape: Model
 
 
 @dataclass(frozen=True)
+class Reading:
+    """What an instrument that only reads says of one head."""
+
+    value: float
+    stands_out: bool
+
+
+@dataclass(frozen=True)
+class Instrument:
+    """A way to read a head without switching it off."""
+
+    name: str
+    axis: str
+    sign: str
+    """What makes a head stand out."""
+    missing: str
+
+    def verdict(self, stands_out: bool, needed: bool) -> str:
+        """The legend's words."""
+        if stands_out:
+            return f"{self.sign}, and is needed" if needed else f"{self.sign}, but is not needed"
+        return f"is needed, but {self.missing}" if needed else "neither"
+
+
+SLICE = Instrument(
+    "slice", "topic match of the head's slice alone, stage 1", "reads the topic", "its slice does not show it"
+)
+SHARE = Instrument("share", "direct share of the embedding", "has a large share", "its share is small")
+
+
+@dataclass(frozen=True)
 class ComparedHead:
-    """One head by two instruments: what its slice reads, and what its removal changes."""
+    """One head by two instruments: what reading it says, and what its removal changes."""
 
     layer: int
     head: int
     read: float
-    """Topic match of its slice alone."""
     reads: bool
-    """Above random slices."""
+    """It stands out by what is read."""
     change: float
     needed: bool
     """Its removal changes the measure beyond the noise."""
@@ -71,48 +101,41 @@ class ComparedHead:
         return f"{self.layer}.{self.head}"
 
 
-VERDICTS = {
-    (True, True): "reads the topic, and is needed",
-    (True, False): "reads the topic, but is not needed",
-    (False, True): "is needed, but its slice does not show it",
-    (False, False): "neither",
-}
-"""By ``reads`` and ``needed``."""
+QUADRANTS = ((True, True), (True, False), (False, True), (False, False))
+"""``reads`` and ``needed``, in the order of the legend."""
 
 
-def compared(cells: Mapping[tuple[int, int], Row], slices: Mapping[tuple[int, int], Row]) -> list[ComparedHead]:
+def compared(cells: Mapping[tuple[int, int], Row], readings: Mapping[tuple[int, int], Reading]) -> list[ComparedHead]:
     """The heads that both instruments know."""
     return [
         ComparedHead(
-            *place,
-            read=float(slices[place]["value"]),
-            reads=slices[place]["verdict"] == ABOVE,
-            change=float(row["change"]),
-            needed=row["verdict"] != WITHIN,
+            *place, readings[place].value, readings[place].stands_out, float(row["change"]), row["verdict"] != WITHIN
         )
         for place, row in cells.items()
-        if place in slices
+        if place in readings
     ]
 
 
-def scatter_figure(heads: Sequence[ComparedHead], measure: str, chosen: tuple[int, int], theme: str) -> go.Figure:
-    """What the slice reads to the right, what the removal changes upwards; heads that disagree have names."""
-    colours = dict(zip(VERDICTS, (SERIES[theme][1], SERIES[theme][4], SERIES[theme][3], MUTED[theme]), strict=True))
-    symbols = dict(zip(VERDICTS, ("circle", "diamond", "square", "circle-open"), strict=True))
+def scatter_figure(
+    heads: Sequence[ComparedHead], read_by: Instrument, measure: str, chosen: tuple[int, int], theme: str
+) -> go.Figure:
+    """What is read to the right, what the removal changes upwards; heads that disagree have names."""
+    colours = dict(zip(QUADRANTS, (SERIES[theme][1], SERIES[theme][4], SERIES[theme][3], MUTED[theme]), strict=True))
+    symbols = dict(zip(QUADRANTS, ("circle", "diamond", "square", "circle-open"), strict=True))
     factor = 1 if measure == ANGLE else 100
     named = [one for one in heads if one.reads or one.needed]
     named = sorted(named, key=lambda one: (one.reads == one.needed, -abs(one.change)))[:MOST_NAMED]
     figure = go.Figure()
-    for kind, words in VERDICTS.items():
+    for kind in QUADRANTS:
         some = [one for one in heads if (one.reads, one.needed) == kind]
         if not some:
             continue
         figure.add_trace(
             go.Scatter(
-                x=[one.read for one in some],
+                x=[100 * one.read for one in some],
                 y=[factor * one.change for one in some],
                 mode="markers+text",
-                name=words,
+                name=read_by.verdict(*kind),
                 text=[one.name if one in named else "" for one in some],
                 textposition="top center",
                 textfont={"size": SMALL_TICK_SIZE},
@@ -123,15 +146,15 @@ def scatter_figure(heads: Sequence[ComparedHead], measure: str, chosen: tuple[in
                     "line": {"width": [2.5 if (one.layer, one.head) == chosen else 0.5 for one in some]},
                 },
                 customdata=[[one.layer, one.head] for one in some],
-                hovertemplate="layer %{customdata[0]}, head %{customdata[1]}<br>slice alone %{x:.1%}<br>"
-                "without it %{y:+.1f}<extra></extra>",
+                hovertemplate="layer %{customdata[0]}, head %{customdata[1]}<br>"
+                f"{read_by.name} %{{x:.1f}}\u00a0%<br>without it %{{y:+.1f}}<extra></extra>",
             )
         )
     figure.add_hline(y=0, line={"color": GRID_LINE[theme], "width": 1})
     figure.update_layout(
         template=template(theme),
         height=430,
-        xaxis={"tickformat": ".0%", "title": {"text": "topic match of the head's slice alone, stage 1"}},
+        xaxis={"ticksuffix": "\u00a0%", "title": {"text": read_by.axis}},
         yaxis={
             "title": {
                 "text": f"{drawn(measure_name(measure))} without it, {'degrees' if measure == ANGLE else 'points'}"

@@ -9,6 +9,7 @@ import pyarrow as pa
 import streamlit as st
 
 from core.analysis.ablation_effects import GROUP, HEAD, LAYER, measures_in_order
+from core.analysis.null import ABOVE
 from core.model.shape import ModelShape
 from core.runs.manifest import Manifest
 from core.runs.results import read_analysis
@@ -16,6 +17,7 @@ from core.runs.run import Run
 from core.runs.tables import Row
 from pages.shared.data import RunState, analysis
 from pages.shared.run_version import ABLATION, LAYERS, one_version, version_of
+from pages.understand.ablation.figures import SHARE, SLICE, Reading
 
 Place = tuple[int, int]
 """Layer and head, both from 1."""
@@ -105,14 +107,27 @@ def slices(state: RunState, measure: str) -> dict[Place, Row]:
     return {}
 
 
-def shares(state: RunState) -> dict[Place, float]:
+def shares(state: RunState) -> dict[Place, Row]:
     """Each head's direct share of the embedding (docs/shares.md), where the step ``layers`` has measured it."""
     manifest, run = state.manifest, state.run
     assert manifest is not None
     if not manifest.is_done("layers") or not run.has(run.analysis_path("parts")):
         return {}
     rows = _layer_table(run, version_of(manifest, LAYERS), "parts").to_pylist()
-    return {(row["layer"], row["head"]): float(row["mean"]) for row in rows if row["kind"] == HEAD}
+    return {(row["layer"], row["head"]): row for row in rows if row["kind"] == HEAD}
+
+
+def readings(state: RunState, measure: str) -> dict[str, dict[Place, Reading]]:
+    """By instrument, those that the run has; a share stands out if its interval is above the mean of all heads."""
+    own = shares(state)
+    even = sum(row["mean"] for row in own.values()) / max(1, len(own))
+    found = {
+        SHARE.name: {place: Reading(row["mean"], row["low"] > even) for place, row in own.items()},
+        SLICE.name: {
+            place: Reading(row["value"], row["verdict"] == ABOVE) for place, row in slices(state, measure).items()
+        },
+    }
+    return {name: each for name, each in found.items() if each}
 
 
 @st.cache_resource(max_entries=16, show_spinner="Reading the figures …")
