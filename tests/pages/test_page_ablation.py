@@ -47,7 +47,7 @@ def test_the_planted_heads_are_named_and_the_first_one_is_looked_at(
         "Topic match by names without each head",
         "Layer 6, head 11",
         "Heads whose removal helps",
-        "Does reading a head show that it is needed?",
+        "Does reading a head show that it matters?",
         "Documents that move most without layer 6, head 11",
         "How many heads can go?",
     ]
@@ -55,7 +55,7 @@ def test_the_planted_heads_are_named_and_the_first_one_is_looked_at(
     assert "Their attention types are not measured yet. Run `python -m precompute attention demo`." in text
     assert "50.0\u00a0%<small>−10.0 (−12.0 to −8.0)</small><small>below the noise</small>" in text
     assert "**Slice**: at stage 1 it finds the topic for 59\u00a0% of the documents, above random slices." in text
-    assert "layer 6 head 11" in text.split("Reads the topic, and is needed")[1].split(".")[0]
+    assert "layer 6 head 11" in text.split("Reads the topic, and matters")[1].split(".")[0]
     assert "1 of its 2 nearest documents stay." in text
     assert "**2 of 72 heads** can go" in text
     assert "nDCG@10 0.698 against 0.700 with all heads (−0.2 points, 95 % CI −1.2 to +0.8)" in text
@@ -125,11 +125,11 @@ def test_heads_that_disagree_are_named_in_the_scatter_plot() -> None:
     cells = {(1, head): {"change": -0.1 * head, "verdict": "below" if head == 1 else "within"} for head in (1, 2, 3)}
     slices = {(1, head): Reading(0.3, stands_out=head == 2) for head in (1, 2)}
     heads = compared(cells, slices)
-    assert [(one.name, one.reads, one.needed) for one in heads] == [("1.1", False, True), ("1.2", True, False)]
+    assert [(one.name, one.reads, one.matters) for one in heads] == [("1.1", False, True), ("1.2", True, False)]
     figure = scatter_figure(heads, SLICE, "names", (1, 1), "light")
     assert {trace.name: list(trace.text) for trace in figure.data} == {
-        "reads the topic, but is not needed": ["1.2"],
-        "is needed, but its slice does not show it": ["1.1"],
+        "reads the topic, but its removal stays within the noise": ["1.2"],
+        "matters, but its slice does not show it": ["1.1"],
     }
 
 
@@ -152,9 +152,9 @@ def test_shares_are_compared_with_effects_where_the_layers_are_swept(
     app = page_at(tmp_path, PAGE, monkeypatch)
     text = said(app)
     assert "**Direct share** of the embedding: 30.0\u00a0%." in text
-    assert "Has a large share, and is needed: layer 6 head 11." in text
-    assert "Is needed, but its share is small: layer 2 head 3." in text
-    assert "Has a large share, but is not needed" not in text
+    assert "Has a large share, and matters: layer 6 head 11." in text
+    assert "Matters, but its share is small: layer 2 head 3." in text
+    assert "Has a large share, but its removal" not in text
     app.segmented_control(key="reading").set_value("slice").run()
-    assert "layer 6 head 11" in said(app).split("Reads the topic, and is needed")[1].split(".")[0]
+    assert "layer 6 head 11" in said(app).split("Reads the topic, and matters")[1].split(".")[0]
     assert dict(app.query_params) == {"reading": "slice"}

@@ -115,7 +115,7 @@ def negative_heads(shown: AblationView) -> None:
 @shows_mistakes
 def scatter(shown: AblationView) -> None:
     """Where reading and switching off disagree."""
-    section("Does reading a head show that it is needed?", "slices", "share", "random slices", "ablation")
+    section("Does reading a head show that it matters?", "slices", "share", "random slices", "ablation")
     known = readings(shown.state, shown.measure)
     if not known:
         st.info("This run has neither shares nor slices compared with random ones yet. Run:", icon=":material/info:")
@@ -158,12 +158,12 @@ def _rank_correlation(heads: list[ComparedHead], read_by: Instrument) -> str:
 
 def _disagreement(heads: list[ComparedHead], read_by: Instrument) -> list[str]:
     said = []
-    for reads, needed in QUADRANTS[:-1]:
-        some = [one for one in heads if (one.reads, one.needed) == (reads, needed)]
+    for reads, matters in QUADRANTS[:-1]:
+        some = [one for one in heads if (one.reads, one.matters) == (reads, matters)]
         if not some:
             continue
         some.sort(key=lambda one: -abs(one.change))
         names = ", ".join(f"layer {one.layer} head {one.head}" for one in some[:6])
         more = f" and {len(some) - 6} more" if len(some) > 6 else ""
-        said.append(f"{read_by.verdict(reads, needed).capitalize()}: {names}{more}.")
+        said.append(f"{read_by.verdict(reads, matters).capitalize()}: {names}{more}.")
     return said or ["Neither instrument singles out a head."]

@@ -70,11 +70,11 @@ class Instrument:
     """What makes a head stand out."""
     missing: str
 
-    def verdict(self, stands_out: bool, needed: bool) -> str:
+    def verdict(self, stands_out: bool, matters: bool) -> str:
         """The legend's words."""
         if stands_out:
-            return f"{self.sign}, and is needed" if needed else f"{self.sign}, but is not needed"
-        return f"is needed, but {self.missing}" if needed else "neither"
+            return f"{self.sign}, and matters" if matters else f"{self.sign}, but its removal stays within the noise"
+        return f"matters, but {self.missing}" if matters else "neither"
 
 
 SLICE = Instrument(
@@ -93,7 +93,7 @@ class ComparedHead:
     reads: bool
     """It stands out by what is read."""
     change: float
-    needed: bool
+    matters: bool
     """Its removal changes the measure beyond the noise."""
 
     @property
@@ -102,7 +102,7 @@ class ComparedHead:
 
 
 QUADRANTS = ((True, True), (True, False), (False, True), (False, False))
-"""``reads`` and ``needed``, in the order of the legend."""
+"""``reads`` and ``matters``, in the order of the legend."""
 
 
 def compared(cells: Mapping[tuple[int, int], Row], readings: Mapping[tuple[int, int], Reading]) -> list[ComparedHead]:
@@ -123,11 +123,11 @@ def scatter_figure(
     colours = dict(zip(QUADRANTS, (SERIES[theme][1], SERIES[theme][4], SERIES[theme][3], MUTED[theme]), strict=True))
     symbols = dict(zip(QUADRANTS, ("circle", "diamond", "square", "circle-open"), strict=True))
     factor = 1 if measure == ANGLE else 100
-    named = [one for one in heads if one.reads or one.needed]
-    named = sorted(named, key=lambda one: (one.reads == one.needed, -abs(one.change)))[:MOST_NAMED]
+    named = [one for one in heads if one.reads or one.matters]
+    named = sorted(named, key=lambda one: (one.reads == one.matters, -abs(one.change)))[:MOST_NAMED]
     figure = go.Figure()
     for kind in QUADRANTS:
-        some = [one for one in heads if (one.reads, one.needed) == kind]
+        some = [one for one in heads if (one.reads, one.matters) == kind]
         if not some:
             continue
         figure.add_trace(
