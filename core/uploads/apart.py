@@ -70,7 +70,7 @@ class ParserQueue:
             return max(0, self._line.index(mine) - self._at_once + 1)
 
 
-_queue = ParserQueue()
+parser_queue = ParserQueue()
 
 
 def unwatched(_: int) -> None:
@@ -79,7 +79,7 @@ def unwatched(_: int) -> None:
 
 def apart(name: str, suffix: str, data: bytes, watch: Watch = unwatched, seconds: float = SECONDS) -> list[Uploaded]:
     """What the reader of ``suffix`` makes of the file, or its Mistake; ``seconds`` count from its turn on."""
-    with _queue.place(watch):
+    with parser_queue.place(watch):
         answer = _answer(name, suffix, data, watch, seconds)
         try:
             # A line a text: where one of them needs four bytes a letter, the others do not.

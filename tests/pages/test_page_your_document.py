@@ -407,7 +407,7 @@ def test_who_waits_for_a_parser_sees_the_place_and_loses_no_file(
     app = open_page(cache)
     app.file_uploader[0].set_value([("one.txt", b"harbour loom", "text/plain")])
     with monkeypatch.context() as full:
-        full.setattr("core.uploads.apart._queue", Stopped())
+        full.setattr("core.uploads.apart.parser_queue", Stopped())
         app.run()
     assert "Waiting: 2 files before yours." in said(app)
     app.run()

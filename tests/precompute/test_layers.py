@@ -306,7 +306,7 @@ def test_a_stopped_sweep_goes_on_with_what_is_missing(copied: Run, monkeypatch: 
     manifest = copied.manifest()
     copied.write_manifest(replace(manifest, steps={k: v for k, v in manifest.steps.items() if k != "layers"}))
     done: list[int] = []
-    measure = layers._measure
+    measure = layers.measure_layer
 
     def counts(*args: Any) -> dict[str, Any]:
         done.append(1)
@@ -317,11 +317,11 @@ def test_a_stopped_sweep_goes_on_with_what_is_missing(copied: Run, monkeypatch: 
             raise KeyboardInterrupt
         return counts(*args)
 
-    monkeypatch.setattr(layers, "_measure", stops)
+    monkeypatch.setattr(layers, "measure_layer", stops)
     with pytest.raises(KeyboardInterrupt):
         swept(copied)
     assert not copied.manifest().is_done("layers")
-    monkeypatch.setattr(layers, "_measure", counts)
+    monkeypatch.setattr(layers, "measure_layer", counts)
     nobody = PlantedLayers(lambda texts: pytest.fail("the pass was made already"))
     assert not swept(copied, model=nobody).skipped
     assert len(done) == 4  # each layer once

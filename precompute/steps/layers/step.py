@@ -103,7 +103,7 @@ def _sweep(
         for layer in range(layers):
             meter.at(0.5 + 0.5 * layer / layers, f"figures of layer {layer + 1}")
             step.stage_tables(
-                f"layer={layer + 1}", partial(_measure, config, step.manifest, sample, probed, rows, layer)
+                f"layer={layer + 1}", partial(measure_layer, config, step.manifest, sample, probed, rows, layer)
             )
     step.join_tables()
     labelled = int((sample.labels >= 0).sum())
@@ -136,7 +136,7 @@ def _embed(step: StepRun, config: LayersConfig, sample: Sample, load: Callable[[
     return embed_layers(step.staging, texts, manifest.shape, step.inputs, load, on_batch, shares)
 
 
-def _measure(
+def measure_layer(
     config: LayersConfig, manifest: Manifest, sample: Sample, probed: AspectSample, rows: LayerRows, layer: int
 ) -> dict[str, Rows]:
     tables: dict[str, Rows] = {name: {} for name in STEPS["layers"].tables}
