@@ -47,7 +47,7 @@ class ExplainConfig:
     """The id of a document of the run, or a text."""
     second: str
     query: bool = False
-    """Whether the first is a query: the model's query prompt goes before it."""
+    """Whether the first text is a query, read with the model's query prompt."""
     model: TopicModel = field(default_factory=TopicModel)
 
 
@@ -64,12 +64,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add_common(command)
     for place in ("first", "second"):
         command.add_argument(
-            f"--{place}", required=True, metavar="ID_OR_TEXT", help="the id of a document of the run, or a text"
+            f"--{place}", required=True, metavar="ID_OR_TEXT", help="the id of a document in the run, or a text"
         )
     command.add_argument(
-        "--query", action="store_true", help="the first is a query: the model's query prompt goes before it"
+        "--query", action="store_true", help="the first text is a query: put the model's query prompt before it"
     )
-    command.add_argument("--json", action="store_true", help="as JSON, for scripts")
+    command.add_argument("--json", action="store_true", help="print JSON, for scripts")
     add_topic_model(command)
 
 

@@ -57,14 +57,14 @@ def among(state: RunState, what: str = "Looked for") -> str:
     assert state.manifest is not None
     if not state.manifest.is_sampled:
         return ""
-    return f" {what} among the {sampled(state.manifest)} whose vectors this run keeps."
+    return f" {what} among the {sampled(state.manifest)} whose vectors this run stores."
 
 
 def no_vectors(state: RunState, doc: int, what: str) -> None:
     """In the place of ``what``, for a document whose vectors are not kept."""
     assert state.manifest is not None
     st.info(
-        f"No {what}: this run keeps the vectors of {sampled(state.manifest)}, and document {doc + 1:,} is not among "
-        "them. Its similarities and its places on the maps are kept.",
+        f"No {what}: this run stores the vectors of {sampled(state.manifest)}, and document {doc + 1:,} is not among "
+        "them. Its similarities and its positions on the maps are stored.",
         icon=":material/layers_clear:",
     )

@@ -214,7 +214,8 @@ def _grid(found: Explanation, baseline: Baseline | None, less: bool, chosen: Ter
             _one_grid("random", Explanation(baseline.cosine, found.terms, baseline.mean), usual, None, limit, chosen)
     st.caption(
         "Click a head to see its words. ff: feed-forward block; bias: biases of the layer. What two terms have in "
-        "common is split evenly between them. A head's share is direct: what later layers make of its output is theirs."
+        "common is split evenly between them. A head's share is direct: what later layers compute from its output "
+        "counts as theirs."
     )
 
 

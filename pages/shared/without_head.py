@@ -85,7 +85,7 @@ def _neighbours(state: RunState, asked: SearchingText, found: OneHeadOff, count:
     before, after = (_cosines(state, vector, asked.own) for vector in (found.plain, found.without))
     lists = [largest(scores, min(count, int(np.isfinite(scores).sum()))) for scores in (before, after)]
     stay = len(set(lists[0].tolist()) & set(lists[1].tolist()))
-    st.markdown(f"{stay} of the {len(lists[0])} nearest documents stay among them.")
+    st.markdown(f"{stay} of the {len(lists[0])} nearest documents remain among the nearest.")
     titles = ("With all heads", f"Without layer {found.layer} head {found.head}")
     for column, title, key, rows, own, other, word in zip(
         st.columns(2, gap="medium"), titles, ("with", "without"), lists, (before, after), (after, before),
@@ -137,13 +137,13 @@ def standout_head(state: RunState) -> tuple[int, int, str]:
         rows = [row for row in heads if row["measure"] == measure]
         if rows:
             most = min(rows, key=lambda row: float(row["change"]))
-            return int(most["layer"]), int(most["head"]), "It begins with the head whose removal costs most."
+            return int(most["layer"]), int(most["head"]), "Preselected: the head whose removal costs most."
     if state.analysed and run.has(run.analysis_path("null")):
         rows = [row for row in analysis(state, "null").to_pylist() if (row["stage"], row["measure"]) == (1, "names")]
         rows = [row for row in rows if row["head"]]
         if rows:
             best = max(rows, key=lambda row: float(row["value"]))
-            return layer, int(best["head"]), "It begins with the head that finds topics best by itself at stage 1."
+            return layer, int(best["head"]), "Preselected: the head that finds topics best by itself at stage 1."
     return layer, 1, ""
 
 

@@ -278,7 +278,7 @@ def test_without_a_head_the_neighbours_are_shown_before_and_after(opened: Callab
 BAD: dict[str, tuple[Callable[[], bytes], str]] = {
     "scan.pdf": (lambda: _pdf(None), "scan.pdf is scanned; no text was found"),
     "locked.pdf": (lambda: _pdf(None, "secret"), "locked.pdf is encrypted and needs a password"),
-    "bomb.docx": (_bomb, "bomb.docx unpacks to far more than a document holds"),
+    "bomb.docx": (_bomb, "bomb.docx unpacks to far more than a Word document should"),
     "program.txt": (lambda: b"\x7fELF\x02\x01\x01\x00\x00\x00" * 50, "program.txt is not a text file"),
     "nothing.txt": (lambda: b"", "nothing.txt is empty"),
 }

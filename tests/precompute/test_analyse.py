@@ -375,7 +375,7 @@ def test_the_head_of_a_file_sorted_by_topic_gives_no_recommendation(
     }
     said = " ".join(command("report", "sorted", "--cache", tmp_path).out.split())
     assert "of 4 heads:" not in said
-    assert said.count("no heads are recommended: see 'What the figures say'") == 6  # two tasks at three stages
+    assert said.count("no heads are recommended: see 'Findings'") == 6  # two tasks at three stages
     assert "extract at stage" not in said
 
 

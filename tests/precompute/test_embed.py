@@ -272,7 +272,7 @@ def test_other_inputs_are_refused_and_replaced_only_when_asked(
         "text": lambda: replace(config, source=str(write_corpus(rows))),  # the same file, written over
     }[change]()
     sentence = mistake(changed)
-    assert "The run 'run' holds vectors of other inputs (model tiny, layer 2, corpus corpus.jsonl" in sentence
+    assert "The run 'run' has vectors from different inputs (model tiny, layer 2, corpus corpus.jsonl" in sentence
     assert "pass --replace" in sentence
     assert snapshot(done.folder) == before
 
@@ -485,7 +485,7 @@ def test_killed_at_random_moments_and_refused_to_a_second_job_a_run_ends_as_if_i
             write_corpus([*rows[:390], {**rows[390], "text": "another text"}, *rows[391:]])
             refused = command("embed", "run", "--cache", cache, *options, "--quiet")
             assert refused.status == 2
-            assert "holds vectors of other inputs" in refused.err
+            assert "has vectors from different inputs" in refused.err
             assert snapshot(run.folder) == before, "nothing is mixed"
             write_corpus(rows)
 
@@ -493,7 +493,7 @@ def test_killed_at_random_moments_and_refused_to_a_second_job_a_run_ends_as_if_i
     kept = {name: found for name, found in snapshot(run.folder).items() if Path(name).name in staged}
     last = command("embed", "run", "--cache", cache, *options)
     assert last.status == 0
-    (told,) = re.findall(r"\((\d+) of 80 parts were there from before\)", last.err)
+    (told,) = re.findall(r"\((\d+) of 80 parts were finished before\)", last.err)
     assert int(told) == len(staged) > 0
     after = snapshot(run.folder)
     assert all(after[name] == found for name, found in kept.items() if name.startswith("heads"))
@@ -545,7 +545,7 @@ def test_a_full_disk_is_told_and_the_same_command_goes_on_later(
         assert not run.manifest().is_done("embed")
         later = command(*arguments)
         assert later.status == 0
-        assert ("(30 of 30 parts were there from before)" in later.err) == (unwritten == "documents.parquet")
+        assert ("(30 of 30 parts were finished before)" in later.err) == (unwritten == "documents.parquet")
         assert verify(run, part_digest).problems == ()
 
 
@@ -705,14 +705,14 @@ DAMAGE: dict[str, tuple[Callable[[Run], object], str]] = {
     "a part too many": (extra_part, "heads/stage=1 has 4 parts, not 3"),
     "documents truncated": (truncate_documents, "documents.parquet cannot be read: it is damaged"),
     "documents deleted": (lambda run: run.documents_path.unlink(), "documents.parquet is missing"),
-    "a text changed": (change_text, "heads/stage=1/part-00001.parquet was made from other texts or settings"),
+    "a text changed": (change_text, "heads/stage=1/part-00001.parquet was made from different texts or settings"),
     "not a number": (not_a_number, "part-00000.parquet holds a number that is not finite, in document 3"),
 }
 
 
 def test_verify_of_a_whole_run(config: EmbedConfig, done: Run, command: Command) -> None:
     outcome = command("verify", "run", "--cache", config.cache)
-    assert (outcome.status, outcome.out, outcome.err) == (0, "run: whole (11 files checked).\n", "")
+    assert (outcome.status, outcome.out, outcome.err) == (0, "run: no problems found (11 files checked).\n", "")
 
 
 @pytest.mark.parametrize("damage", DAMAGE)

@@ -149,7 +149,7 @@ def test_another_corpus_is_no_addition(cache: Path, tiny_model: Path, command: C
     asked = ("--source", cache / "other.jsonl", "--model", tiny_model, "--cache", cache)
     outcome = command("embed", "three", "--stages", 1, 2, 3, 4, *asked)
     assert outcome.status == 2
-    assert "holds vectors of other inputs" in outcome.err
+    assert "has vectors from different inputs" in outcome.err
 
 
 def test_a_model_without_exact_shares_gets_three_stages_and_a_sentence(

@@ -60,7 +60,7 @@ def selection(
                 format="%d",
                 min_value=0,
                 max_value=len(heads_chosen),
-                help="Of the document's chosen heads.",
+                help="How many of the chosen heads place the document inside.",
             ),
             "heads": st.column_config.TextColumn("heads", width="small"),
         },

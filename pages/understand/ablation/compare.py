@@ -93,7 +93,7 @@ def negative_heads(shown: AblationView) -> None:
         place = (row["layer"], row["head"])
         attends = f" Its attention is {types[place]['type']}." if place in types else ""
         said.append(
-            f"{head_name(row).capitalize()}: {points(row['change'])} more of {measure_name(row['measure'])} "
+            f"{head_name(row).capitalize()}: {points(row['change'])} more in {measure_name(row['measure'])} "
             f"without it (95 % CI {points(row['low'])} to {points(row['high'])}).{attends}"
         )
     st.markdown("\n".join(f"- {plain(one)}" for one in said))

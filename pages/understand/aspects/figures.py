@@ -163,7 +163,7 @@ def confusion_figure(counts: np.ndarray, names: Sequence[str], theme: str) -> go
             zmin=0,
             zmax=1,
             colorscale=SEQUENTIAL[theme],
-            hovertemplate="%{y}<br>read as %{x}<br>%{z:.0%}, %{customdata} documents<extra></extra>",
+            hovertemplate="%{y}<br>read as %{x}<br>%{z:.0%}, documents: %{customdata}<extra></extra>",
             colorbar={"thickness": 10, "outlinewidth": 0, "tickformat": ".0%"},
         )
     )

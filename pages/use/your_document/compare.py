@@ -100,7 +100,7 @@ def _side_by_side(shown: DocumentView, other: OtherDocument) -> None:
     said = "Least alike heads first." + among(shown.state, "Percentiles are of pairs")
     if len(order) <= len(heads):
         said += f" The {_MOST_ROWS - 4} least and the 3 most alike of {len(heads)} heads; the download has all."
-    alt = "Cosine of the two documents in the full embedding and in each head, over what pairs of the corpus have."
+    alt = "Cosine of the two documents in the full embedding and in each head, compared with pairs of corpus documents."
     show.figure(pair_figure(cosines, usual, order, show.theme()), "two-documents", table, said, alt=alt)
     if shown.state.analysed:
         _profiles(shown, other.vectors(shown.stage), other.name)

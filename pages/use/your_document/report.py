@@ -178,7 +178,7 @@ def _activation(shown: DocumentView) -> str:
     corpus = Ranks(shown.yardstick.activations.values[1:])
     drawn = as_svg(
         activation_figure(shown.profile.activation[1:], corpus, shown.head, "light"),
-        "Activation of each head for this document, over what the documents of the corpus have",
+        "Activation of each head for this document, compared with the corpus",
     )
     return f"<h2>Activation of each head</h2>{drawn}<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
 

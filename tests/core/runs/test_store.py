@@ -683,7 +683,7 @@ def test_a_number_that_is_not_finite(run: Run, value: float) -> None:
 
 def test_a_part_of_other_inputs(run: Run) -> None:
     write_part(run.part_path(1, 0), np.arange(3), vectors_of(1, 0, 3), "float16", "other")
-    assert "heads/stage=1/part-00000.parquet was made from other texts or settings" in only_problem(run)
+    assert "heads/stage=1/part-00000.parquet was made from different texts or settings" in only_problem(run)
 
 
 def test_a_part_in_the_other_precision(run: Run) -> None:

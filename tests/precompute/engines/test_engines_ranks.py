@@ -144,7 +144,7 @@ def test_a_finished_run_is_replaced_by_all_together(
 ) -> None:
     embed.run(replace(config, engine="local", filters=Filters(limit=2)))
     run = Run(config.cache, "run")
-    with pytest.raises(Mistake, match="holds vectors of other inputs"):
+    with pytest.raises(Mistake, match="has vectors from different inputs"):
         rank(0, 2)
     assert rank(0, 2, replace=True).left == 3
     assert run.documents().num_rows == 2, "readers have the old one"
