@@ -57,7 +57,9 @@ def test_the_sentences_of_agreement_and_of_a_document_about_nothing() -> None:
     ]
     alone = a_profile([[60, 50, 40], [1, 90, 2], [1, 2, 90]])
     first, second, third = consensus_sentences(alone, consensus(alone), TOPICS)
-    assert first.startswith("The full embedding finds no topic that stands out; the nearest is “rivers”, nearer than 60 %")
+    assert first.startswith(
+        "The full embedding finds no topic that stands out; the nearest is “rivers”, nearer than 60 %"
+    )
     assert second == "None of the 2 heads votes for it: it is what they add up to, but no single head votes for it."
     assert third == "Elsewhere: head 1 for “engines”; head 2 for “poems”."
 

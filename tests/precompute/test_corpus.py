@@ -329,9 +329,7 @@ def test_at_most_64_extra_columns_over_all_rows() -> None:
     extra = {f"c{n}": n for n in range(64)}
     assert len(one({"text": "x", **extra, "raw": b"not counted"}).extra) == 64
     said = mistake(Corpus(Rows({"text": "x", **extra}, {"text": "y", "more": 1})))
-    assert said.startswith(
-        "corpus.jsonl line 2 brings the number of extra columns to 65; at most 64 can be stored."
-    )
+    assert said.startswith("corpus.jsonl line 2 brings the number of extra columns to 65; at most 64 can be stored.")
 
 
 # Filters

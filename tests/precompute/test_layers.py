@@ -486,7 +486,8 @@ def test_a_peak_and_what_cannot_be_told_from_it() -> None:
         ),
         (
             [0.1, 0.4, 0.38],
-            "but the last layer's interval overlaps with it (38.0\u00a0% (33.0–43.0\u00a0%)): no clear peak before the end.",
+            "but the last layer's interval overlaps with it (38.0\u00a0% (33.0–43.0\u00a0%)): no clear peak before the "
+            "end.",
         ),
         (
             [0.1, 0.2, 0.4],

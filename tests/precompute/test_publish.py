@@ -211,7 +211,10 @@ def test_names_and_places_that_do_not_exist_are_sentences(planted_cache: Path, t
             lambda: publish(PublishConfig(planted_cache, "planted", to="run.zip")),
             "'run.zip' is not a known kind of archive",
         ),
-        (lambda: publish(PublishConfig(planted_cache, "planted", to="hf:x")), "'hf:x' is not the name of a dataset on the hub."),
+        (
+            lambda: publish(PublishConfig(planted_cache, "planted", to="hf:x")),
+            "'hf:x' is not the name of a dataset on the hub.",
+        ),
         (
             lambda: publish(PublishConfig(planted_cache, "planted", html=tmp_path / "x")),
             "An HTML file is made from the",

@@ -11,10 +11,11 @@ import plotly.graph_objects as go
 from core.analysis.ablation_effects import ANGLE, measure_name
 from core.analysis.ablation_findings import amount, described
 from core.analysis.null import ABOVE, WITHIN
+from core.analysis.wording import PERCENT
 from core.model.shape import ModelShape
 from core.runs.tables import Row
 from pages.shared.components.layer_grid import Cell, LayerGrid, Scale
-from pages.shared.figures.template import LEGEND_ABOVE, template
+from pages.shared.figures.template import LEGEND_ABOVE, PERCENT_TICKS, template
 from pages.shared.text import drawn
 from pages.shared.theme import DIVERGING, GRID_LINE, INK, MUTED, SEQUENTIAL, SERIES, SMALL_TICK_SIZE, colour_at
 
@@ -109,7 +110,7 @@ def scatter_figure(heads: Sequence[ComparedHead], measure: str, chosen: tuple[in
             continue
         figure.add_trace(
             go.Scatter(
-                x=[one.read for one in some],
+                x=[100 * one.read for one in some],
                 y=[factor * one.change for one in some],
                 mode="markers+text",
                 name=words,
@@ -123,7 +124,7 @@ def scatter_figure(heads: Sequence[ComparedHead], measure: str, chosen: tuple[in
                     "line": {"width": [2.5 if (one.layer, one.head) == chosen else 0.5 for one in some]},
                 },
                 customdata=[[one.layer, one.head] for one in some],
-                hovertemplate="layer %{customdata[0]}, head %{customdata[1]}<br>slice alone %{x:.1%}<br>"
+                hovertemplate="layer %{customdata[0]}, head %{customdata[1]}<br>slice alone %{x:.1f}" + PERCENT + "<br>"
                 "without it %{y:+.1f}<extra></extra>",
             )
         )
@@ -131,7 +132,7 @@ def scatter_figure(heads: Sequence[ComparedHead], measure: str, chosen: tuple[in
     figure.update_layout(
         template=template(theme),
         height=430,
-        xaxis={"tickformat": ".0%", "title": {"text": "topic match of the head's slice alone, stage 1"}},
+        xaxis={**PERCENT_TICKS, "title": {"text": "topic match of the head's slice alone, stage 1"}},
         yaxis={
             "title": {
                 "text": f"{drawn(measure_name(measure))} without it, {'degrees' if measure == ANGLE else 'points'}"

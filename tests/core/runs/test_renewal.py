@@ -240,7 +240,10 @@ def test_embed_alone_says_what_went_with_the_old_run(
 ) -> None:
     options = ("--cache", planted.cache, "--source", write_corpus([{"text": "loom"}]), "--model", tiny_model)
     said = command("embed", "run", *options, "--replace").err
-    assert "The results of label and analyse were deleted with the previous run: 'python -m precompute all run' rebuilds" in said
+    assert (
+        "The results of label and analyse were deleted with the previous run: 'python -m precompute all run' rebuilds"
+        in said
+    )
     assert set(planted.manifest().steps) == {"embed"}
 
 

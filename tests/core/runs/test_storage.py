@@ -89,7 +89,9 @@ def test_chosen_stages_are_stored_and_no_other_and_hold_the_same_numbers(embed: 
 
 def test_other_storage_is_another_input_and_replace_makes_it(embed: Callable[..., Run]) -> None:
     embed("run", (3,))
-    with pytest.raises(Mistake, match=r"has vectors from different inputs \(.*, stage 3 as float16, .* --replace") as found:
+    with pytest.raises(
+        Mistake, match=r"has vectors from different inputs \(.*, stage 3 as float16, .* --replace"
+    ) as found:
         embed("run")
     assert "\n" not in str(found.value)
     with pytest.raises(Mistake, match="stage 3 as float16"):

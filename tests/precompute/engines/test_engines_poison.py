@@ -86,8 +86,8 @@ def test_the_others_are_embedded_and_the_poisoned_left_out_only_when_asked(
     reason = "ValueError: a byte that has no token"
     said = sentence(config)
     assert said == (
-        f"3 documents could not be embedded: among them number 2, 'd1' ({reason}). All others are embedded and kept: start "
-        "the same command with --max-failures 3 to leave these out."
+        f"3 documents could not be embedded: among them number 2, 'd1' ({reason}). All others are embedded and "
+        "kept: start the same command with --max-failures 3 to leave these out."
     )
     run = Run(config.cache, "run")
     assert len(finished_paths(run)) == 6, "no part was given up"

@@ -116,7 +116,9 @@ def test_each_rank_is_there_once_and_waits_for_rank_0_but_not_for_ever(
     twin._ended.set()  # as if it had been killed
     monkeypatch.setattr(lease, "STALE", 0.5)
     monkeypatch.setattr(store_ranks, "GIVEN_UP", 0.1)
-    with pytest.raises(Mistake, match=r"Rank 0, which reads the corpus, has not been heard from for 0 minutes\. Start it"):
+    with pytest.raises(
+        Mistake, match=r"Rank 0, which reads the corpus, has not been heard from for 0 minutes\. Start it"
+    ):
         rank(1, 2)
 
 
