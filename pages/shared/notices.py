@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec
+from typing import ParamSpec, TypeVar
 
 import streamlit as st
 
@@ -25,17 +25,19 @@ def show_problem(problem: object, kind: str = "", icon: str = ":material/error:"
 
 
 Given = ParamSpec("Given")
+Shown = TypeVar("Shown")
 
 
-def shows_mistakes(section: Callable[Given, None]) -> Callable[Given, None]:
+def shows_mistakes(section: Callable[Given, Shown]) -> Callable[Given, Shown | None]:
     """For a section: a file that is missing or damaged costs it alone, not the page, and its sentence is shown."""
 
     @wraps(section)
-    def shown(*args: Given.args, **kwargs: Given.kwargs) -> None:
+    def shown(*args: Given.args, **kwargs: Given.kwargs) -> Shown | None:
         try:
-            section(*args, **kwargs)
+            return section(*args, **kwargs)
         except Mistake as mistake:
             show_problem(mistake)
+            return None
 
     return shown
 
