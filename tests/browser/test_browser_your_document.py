@@ -120,6 +120,8 @@ def test_paste_profile_stage_head_words_and_downloads(
     assert {each["documents"][0]["id"] for each in told["neighbours"]} == {run.documents(["id"])["id"][40].as_py()}
     report = found["HTML report"].read_text(encoding="utf-8")
     assert "Where head 7 looks" in report
+    assert "<h2>Without this head</h2>" in report
+    assert "<h2>Why are these two similar?</h2>" not in report, "nobody has asked"
     assert not re.search(
         r"<script|<a |href|src=|url\(|https?://", re.sub(r"<details>.*?</details>|&lt;.*?&gt;", "", report)
     )
