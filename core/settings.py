@@ -216,7 +216,7 @@ SETTINGS: dict[str, Setting] = {
         _number(MOST_UPLOAD_MB),
         lambda: 20,
         "20",
-        f"the largest file that may be uploaded, in megabytes (1 to {MOST_UPLOAD_MB}); the server refuses more",
+        f"the largest file that may be uploaded, in megabytes (1 to {MOST_UPLOAD_MB}); larger files are refused",
     ),
     "HEADSCOPE_UPLOADS_MB": Setting(
         "uploads_mb",

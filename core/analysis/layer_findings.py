@@ -251,7 +251,7 @@ def topic_structure(curves: Sequence[Row], stage: int, layers: int) -> Finding |
         "layers",
         sentence,
         f"how often the labelled topic is the nearest, full embedding, highest first: {shown}; guessing "
-        f"(by chance, or always the commonest topic) {percent(found.baseline, 1)}",
+        f"(by chance, or always the most frequent topic) {percent(found.baseline, 1)}",
     )
 
 

@@ -196,7 +196,7 @@ def _stored(state: RunState, first: WhyText, second: WhyText) -> None:
         waterfall(found, 0.0, theme()),
         "why-stored",
         lambda: _table(found),
-        f"From the shares that the run stores for layer {layer}, without the model; the model brings all other terms, "
+        f"From the shares that the run stores for layer {layer}, without the model. The model adds all other terms, "
         "random pairs and words.",
         alt=f"Waterfall of what the heads of layer {layer} add to the cosine.",
     )

@@ -546,7 +546,7 @@ def test_a_twin_that_would_take_too_long_is_left_out_and_the_report_says_so(tmp_
     assert read_analysis(run, "untrained").num_rows == 0
     found = [one for one in json.loads(report(tmp_path, "large", True))["findings"] if one["about"] == "untrained"]
     assert [one["evidence"] for one in found] == [
-        "Its 2,000,000,000 parameters take too long on a processor; run 'analyse' on a GPU."
+        "Its 2,000,000,000 parameters take too long on a CPU; run 'analyse' on a GPU."
     ]
 
 

@@ -439,7 +439,7 @@ def check_refused(command: Command, arguments: tuple[object, ...], first: int) -
     """A second job on the run that process ``first`` is at work on."""
     second = command(*arguments)
     assert second.status == 2
-    assert second.err.startswith(f"headscope: Another job is at work on run 'run': process {first} on ")
+    assert second.err.startswith(f"headscope: Another job is working on run 'run': process {first} on ")
     assert second.err.endswith(" UTC. Wait until it has ended.\n")
     assert second.out == ""
     (record,) = json.loads(command("status", "run", "--cache", arguments[3], "--json").out)
@@ -538,7 +538,7 @@ def test_a_full_disk_is_told_and_the_same_command_goes_on_later(
         assert full.err == (
             f"headscope: There is not enough space to write {unwritten} (File too large). Free some space and start "
             "the same "
-            "command again: what is finished is kept.\n"
+            "command again: finished parts are kept.\n"
         )
         run = Run(cache, unwritten)
         assert not list(run.folder.rglob("*.writing*"))
@@ -724,7 +724,7 @@ def test_verify_finds(config: EmbedConfig, done: Run, command: Command, damage: 
     assert outcome.err == ""
     (found,) = [line for line in outcome.out.splitlines() if sentence in line]
     assert done.rebuild in found
-    assert outcome.out.splitlines()[-1].endswith("not right.")
+    assert outcome.out.splitlines()[-1].endswith("checked files have problems.")
     assert command("embed", "run", "--cache", config.cache, "--source", config.source, "--model", config.embedder.model,
                    "--part-size", 4, "--replace", "--quiet").status == 0  # fmt: skip
     assert command("verify", "run", "--cache", config.cache).status == 0, "the command that it names mends it"

@@ -132,7 +132,7 @@ def test_topics_are_found_at_the_layer_and_head_that_have_them(made: Run) -> Non
     said = f"The full embedding's topic structure at stage 1 peaks at layer 2 of 4: {percent(full['value'], 1)} ("
     assert found.sentence.startswith(said)
     assert found.sentence.endswith("No other layer reaches that.")
-    assert "guessing (by chance, or always the commonest topic) 16.7\u00a0%" in found.evidence
+    assert "guessing (by chance, or always the most frequent topic) 16.7\u00a0%" in found.evidence
 
 
 @pytest.mark.parametrize("stage", [1, 2, 3])
@@ -356,8 +356,8 @@ def test_without_labels_the_probe_and_the_activation_remain(tmp_path: Path) -> N
     [
         ("layers", "layer", 5, "'layer' that is not 1 to 4"),
         ("layers", "measure", "beauty", "'measure' that is not known"),
-        ("layers", "head", 1, "rows twice"),
-        ("layer_curves", "series", "heads", "rows twice"),
+        ("layers", "head", 1, "duplicate rows"),
+        ("layer_curves", "series", "heads", "duplicate rows"),
         ("layer_documents", "place", 6, "'place' that is not 1 to 5"),
         ("layer_documents", "doc", 60, "'doc' that is not 0 to 59"),
         ("layer_topics", "gap", None, "has missing values in 'gap'"),
@@ -368,7 +368,7 @@ def test_without_labels_the_probe_and_the_activation_remain(tmp_path: Path) -> N
         ("parts", "kind", "soul", "'kind' that is not known"),
         ("parts", "head", 0, "'head' that is not 1 to 4"),
         ("pair_parts", "mean", None, "has missing values in 'mean'"),
-        ("layer_null_summary", "layer", 2, "rows twice"),
+        ("layer_null_summary", "layer", 2, "duplicate rows"),
         ("layer_null_summary", "measure", "neighbour", "'measure' that is not known"),
         ("layer_null_summary", "slices_spreads", [float("inf")], "not finite"),
     ],

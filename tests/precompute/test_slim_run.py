@@ -120,7 +120,7 @@ def test_overview_says_how_vectors_are_kept_and_what_the_drawing_lacks(open_page
         return "\n".join(one.proto.help for one in app.markdown).replace("\\", "")  # as it is read
 
     app = open_page("pages/explore/overview/page.py", run="slim")
-    assert "stage 3 as int8 (of each head's vector the largest number is 127 steps" in tooltips(app)
+    assert "stage 3 as int8 (in each head's vector the largest number is 127 steps" in tooltips(app)
     assert said(app).count("(not stored in this run)") == 2
     assert "stages 1, 2 and 3 as float16" in tooltips(open_page("pages/explore/overview/page.py", run="whole"))
 

@@ -34,7 +34,7 @@ def template(theme: str) -> go.layout.Template:
                 "zeroline": False,
                 "ticks": "",
                 "ticklabelstandoff": 6,
-                "title": {"font": {"size": LABEL_SIZE}},
+                "title": {"standoff": 6, "font": {"size": LABEL_SIZE}},
             },
             "hoverlabel": {"font": {"family": FONT, "color": INK[theme]}, "bgcolor": GROUND[theme]},
         }

@@ -31,7 +31,7 @@ _NAMES = {
 @shows_mistakes
 def pruning(shown: AblationView) -> None:
     """The curve, the verdict, and the file that names the heads."""
-    section("How many heads can go?", "pruning", "ablation", "interval")
+    section("How many heads can be removed?", "pruning", "ablation", "interval")
     run = shown.state.run
     rows = ablation_rows(shown.state, "ablation_pruning") if run.has(run.analysis_path("ablation_pruning")) else []
     if not rows:

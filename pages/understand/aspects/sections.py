@@ -192,7 +192,7 @@ def against_each_other(shown: AspectView) -> None:
         pair_figure(both, rows, slices, shown.measure, show.theme()),
         PAIR,
         data,
-        f"The ellipse holds 95 % of random slices. All heads together: {full}. Click a head to get to its profile.",
+        f"The ellipse holds 95 % of random slices. All heads together: {full}. Click a head to open its profile.",
         alt=pair_alt(both, rows),
         on_pick=pick,
     )

@@ -204,7 +204,7 @@ def test_killed_for_real_refused_meanwhile_and_gone_on_with(
     for arguments_of_second in (arguments, ("analyse", "run", "--cache", cache)):
         second = command(*arguments_of_second)
         assert second.status == 2
-        assert second.err.startswith(f"headscope: Another job is at work on run 'run': process {job.pid} on ")
+        assert second.err.startswith(f"headscope: Another job is working on run 'run': process {job.pid} on ")
     (record,) = json.loads(command("status", "--cache", cache, "--json").out)
     assert (record["documents"], record["at_work"], record["steps"]["embed"]["state"]) == (1, True, "done")
     (building,) = record["new_versions"]

@@ -546,7 +546,7 @@ def test_a_lock_held_by_another_process(run: Run, start_job: Callable[..., subpr
     said = mistake(lambda: run.lock().__enter__())
     since = r"since 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC"
     who = f"process {holder.pid} on {re.escape(socket.gethostname())}, {since}"
-    assert re.fullmatch(f"Another job is at work on run 'run': {who}\\. Wait until it has ended\\.", said)
+    assert re.fullmatch(f"Another job is working on run 'run': {who}\\. Wait until it has ended\\.", said)
     assert run.is_locked(), "asking does not free it"
     holder.kill()
     holder.wait()

@@ -111,7 +111,7 @@ def test_each_rank_is_there_once_and_waits_for_rank_0_but_not_for_ever(
     assert mirror is not None
     monkeypatch.setattr(lease, "RENEWED", 0.1)
     twin = Lease(mirror, "run", 1)
-    with pytest.raises(Mistake, match="Another job is at work on run 'run' as rank '1': process"):
+    with pytest.raises(Mistake, match="Another job is working on run 'run' as rank '1': process"):
         rank(1, 2)
     twin._ended.set()  # as if it had been killed
     monkeypatch.setattr(lease, "STALE", 0.5)
