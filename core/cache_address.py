@@ -61,7 +61,7 @@ def parse(text: str) -> Address | Path:
         return Path(unquote(found.path))
     names = [name for name in found.path.split("/") if name]
     if not _BUCKET.fullmatch(found.netloc) or any(name in (".", "..") or not name.isprintable() for name in names):
-        raise Mistake(f"'{scheme}://' is followed by no bucket and prefix. Write {scheme}://bucket/prefix.")
+        raise Mistake(f"'{scheme}://' needs a bucket and a prefix. Write {scheme}://bucket/prefix.")
     return Address(scheme, found.netloc, "/".join(names))
 
 

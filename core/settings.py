@@ -192,7 +192,7 @@ SETTINGS: dict[str, Setting] = {
         _folder,
         _mirror,
         "`~/.cache/headscope/mirror`",
-        "where files of a cache at `s3://` or `gs://` are kept on this machine; may be deleted at any time",
+        "where files of a cache at `s3://` or `gs://` are stored on this machine; may be deleted at any time",
     ),
     "HEADSCOPE_RUN": Setting(
         "run", _run, lambda: None, "`demo`, else the first by name", "the run that the app shows first"
@@ -209,14 +209,14 @@ SETTINGS: dict[str, Setting] = {
         _folder,
         _models,
         "`~/.cache/headscope/models`",
-        "where converted weights (SmolLM2) are kept, and where the app looks for a run's model that was a folder",
+        "where converted weights (SmolLM2) are stored, and where the app looks for a run's model that was a folder",
     ),
     "HEADSCOPE_UPLOAD_MB": Setting(
         "upload_mb",
         _number(MOST_UPLOAD_MB),
         lambda: 20,
         "20",
-        f"the largest file that may be uploaded, in megabytes (1 to {MOST_UPLOAD_MB}); the server refuses more",
+        f"the largest file that may be uploaded, in megabytes (1 to {MOST_UPLOAD_MB}); larger files are refused",
     ),
     "HEADSCOPE_UPLOADS_MB": Setting(
         "uploads_mb",
@@ -244,14 +244,14 @@ SETTINGS: dict[str, Setting] = {
         _domains,
         lambda: (),
         "everybody who can sign in",
-        "e-mail domains that may sign in, comma-separated; a subdomain is another domain",
+        "e-mail domains that may sign in, comma-separated; subdomains are not included",
     ),
     "HEADSCOPE_TRUSTED_PROVIDERS": Setting(
         "trusted_providers",
         _providers,
         lambda: (),
         "none",
-        "providers (`NAME` of `[auth.NAME]`, `default` for `[auth]`) whose e-mail addresses count as verified although "
+        "providers (`NAME` of `[auth.NAME]`, `default` for `[auth]`) whose e-mail addresses count as verified even if "
         "they send no `email_verified`",
     ),
     "HEADSCOPE_LOGIN_HOURS": Setting(
@@ -281,7 +281,7 @@ SETTINGS: dict[str, Setting] = {
         _token,
         lambda: None,
         "none",
-        "a bearer token that opens `/metrics` and `/_stcore/metrics`; without one they need the login that pages need",
+        "a bearer token that opens `/metrics` and `/_stcore/metrics`; without one they need the same login as pages",
     ),
     "HEADSCOPE_LOG_LEVEL": Setting(
         "log_level",

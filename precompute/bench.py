@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from core.analysis.bootstrap import Interval
+from core.analysis.wording import plural
 from core.errors import Mistake
 from core.model.heads_off import read_heads_off
 from core.retrieval.beir import BeirTask, read_beir
@@ -42,7 +43,7 @@ def bench(config: BenchConfig) -> dict[str, list[BenchRow]]:
         None if config.heads is None else read_heads_off(config.heads, str(record["name"]), shape, int(record["layer"]))
     )
     if off is not None and off.how == "mean":
-        raise Mistake('bench switches heads off by zeros. Give a file with "how": "zero".')
+        raise Mistake('bench replaces the outputs of heads by zeros. Give a file with "how": "zero".')
     tasks = [task for asked in config.tasks for task in _tasks(asked)]
     model = config.model.load(manifest)
 
@@ -60,12 +61,12 @@ def bench(config: BenchConfig) -> dict[str, list[BenchRow]]:
         if off is not None:
             count = len(off.off)
             pruned = contender(task, "pruned", list(off.off))
-            names.append((f"without {count} heads", pruned.bytes))
+            names.append((f"without {plural(count, 'head')}", pruned.bytes))
             values.append(ndcg_of(pruned, task.relevant))
             chance = np.random.default_rng(config.seed)
             sets = [[every[at] for at in chance.permutation(len(every))[:count]] for _ in range(RANDOM_SETS)]
             drawn = [ndcg_of(contender(task, "random", one), task.relevant) for one in sets]
-            names.append((f"without {count} random heads", whole.bytes))
+            names.append((f"without {plural(count, 'random head')}", whole.bytes))
             values.append(np.mean(drawn, axis=0))
         for one in smaller(whole.docs, whole.queries, config.seed):
             names.append((one.name, one.bytes))

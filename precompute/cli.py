@@ -101,7 +101,10 @@ def parser(
 ) -> argparse.ArgumentParser:
     """Of all commands. One that is ``named`` alone gets its options: it does not wait for the imports of the others."""
     rows = commands or COMMANDS
-    made = _Parser(prog=prog, description="From a corpus to a run in the cache.")
+    made = _Parser(
+        prog=prog,
+        description="Build and inspect runs: a corpus, embedded with every head's vector stored in the cache.",
+    )
     added = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, row in rows.items():
         is_step = name == "all" or name in STEPS
@@ -147,7 +150,7 @@ def _all_options(command: argparse.ArgumentParser) -> None:
         choices=optional,
         default=[],
         metavar="STEP",
-        help=f"leave out one of the steps that no other needs: {listed(optional)}",
+        help=f"leave out steps that no other step needs: {listed(optional)}",
     )
     requested = _in_all("on request")
     command.add_argument(
@@ -167,7 +170,7 @@ def _all(options: argparse.Namespace) -> int:
     from precompute.engines import ENGINES
 
     if ENGINES[options.engine].shared:
-        raise Mistake(f"'all' is not for --engine {options.engine}. Start 'embed' with it, and then 'all' without.")
+        raise Mistake(f"'all' cannot run with --engine {options.engine}. Run 'embed' with it, then 'all' without it.")
     with working_on(Run(options.cache, options.run), "all") as work:
         for name in _in_all("always"):
             _step(name, options, work)
@@ -176,7 +179,12 @@ def _all(options: argparse.Namespace) -> int:
         failed = [name for name in wanted if not _is_done(name, options, work)]
         waiting = [name for name in failed if STEPS[name].all_vectors]
         if options.store_vectors == SAMPLE and waiting:
-            _say([f"{options.run}: all vectors are kept, for '{waiting[0]}' needs them. Start the same command again."])
+            _say(
+                [
+                    f"{options.run}: all vectors are kept, because '{waiting[0]}' needs them. Start the same command "
+                    "again."
+                ]
+            )
         elif options.store_vectors == SAMPLE:
             _step("slim", options, work)
     return MISTAKE if failed else DONE
@@ -187,19 +195,19 @@ def _is_done(name: str, options: argparse.Namespace, work: Work) -> bool:
     try:
         _step(name, options, work)
     except Mistake as mistake:
-        _say([f"'{name}' is left out. {sentence}" for sentence in mistake.sentences])
+        _say([f"'{name}' is skipped. {sentence}" for sentence in mistake.sentences])
         return False
     return True
 
 
 def _report_options(command: argparse.ArgumentParser) -> None:
     add_common(command)
-    command.add_argument("--json", action="store_true", help="as JSON, for scripts")
+    command.add_argument("--json", action="store_true", help="print JSON, for scripts")
     command.add_argument(
         "--merge-threshold",
         type=float,
         metavar="COSINE",
-        help="merge topics down to this mean cosine (default: down to 25 groups, as the study)",
+        help="merge topics down to this mean cosine (default: down to 25 groups, as in the study)",
     )
 
 
@@ -217,7 +225,7 @@ def _export_options(command: argparse.ArgumentParser) -> None:
         "--heads",
         type=Path,
         metavar="FILE",
-        help='JSON: {"model": …, "off": [[layer, head], …], "how": "zero" or "mean"}, or a file of the Retrieval lab',
+        help='JSON: {"model": …, "off": [[layer, head], …], "how": "zero" or "mean"}, or a file from the Retrieval lab',
     )
     command.add_argument(
         "--to", type=Path, required=True, metavar="PATH", help="a new folder for the model, a new file for vectors"
@@ -225,11 +233,15 @@ def _export_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--vectors",
         choices=VECTOR_KINDS,
-        help="instead of a model the corpus's vectors: an index for FAISS, or a named vector per head "
-        "(default: all heads; with --heads, a file of the Retrieval lab)",
+        help="export the corpus's vectors instead of a model: an index for FAISS, or a named vector per head "
+        "(default: all heads; with --heads, a file from the Retrieval lab)",
     )
-    command.add_argument("--stage", type=int, default=1, metavar="N", help="of --vectors without --heads (default: 1)")
-    command.add_argument("--accept-licence", action="store_true", help="the model's licence allows what you will do")
+    command.add_argument(
+        "--stage", type=int, default=1, metavar="N", help="stage of --vectors without --heads (default: 1)"
+    )
+    command.add_argument(
+        "--accept-licence", action="store_true", help="confirm that the model's licence allows your use"
+    )
     add_topic_model(command)
 
 
@@ -243,7 +255,7 @@ def _export(options: argparse.Namespace) -> int:
         print(printable(export_vectors(wanted)))
         return DONE
     if options.heads is None:
-        raise Mistake("Say which heads are off: --heads FILE. For the corpus's vectors, give --vectors.")
+        raise Mistake("Give the heads to switch off with --heads FILE. For the corpus's vectors, give --vectors.")
     from precompute.export import ExportConfig, export
 
     config = ExportConfig(
@@ -269,8 +281,8 @@ def _bench_options(command: argparse.ArgumentParser) -> None:
         help="a folder in BEIR's layout (corpus.jsonl, queries.jsonl and qrels/test.tsv), or the name of a retrieval "
         "task or benchmark of mteb, such as NanoBEIR (needs requirements-mteb.txt and network access)",
     )
-    command.add_argument("--heads", type=Path, metavar="FILE", help="heads that are off, as for export")
-    command.add_argument("--json", action="store_true", help="as JSON, for scripts")
+    command.add_argument("--heads", type=Path, metavar="FILE", help="heads to switch off, as for export")
+    command.add_argument("--json", action="store_true", help="print JSON, for scripts")
     add_topic_model(command)
 
 
@@ -294,7 +306,7 @@ def _explain(options: argparse.Namespace) -> int:
 
 def _status_options(command: argparse.ArgumentParser) -> None:
     add_common(command, run_optional=True)
-    command.add_argument("--json", action="store_true", help="as JSON, for scripts")
+    command.add_argument("--json", action="store_true", help="print JSON, for scripts")
 
 
 def _status(options: argparse.Namespace) -> int:
@@ -309,7 +321,9 @@ def _status(options: argparse.Namespace) -> int:
 def _verify_options(command: argparse.ArgumentParser) -> None:
     add_common(command)
     command.add_argument(
-        "--add-checksums", action="store_true", help="record those of a run that an older version wrote, if it is whole"
+        "--add-checksums",
+        action="store_true",
+        help="add checksums to a run that an older version wrote, if it is intact",
     )
 
 
@@ -323,9 +337,9 @@ def _verify(options: argparse.Namespace) -> int:
     for problem in verdict.problems:
         print(printable(problem))
     if verdict.problems:
-        print(f"{options.run}: {len(verdict.problems)} of {verdict.checked} files checked are not right.")
+        print(f"{options.run}: {len(verdict.problems)} of {verdict.checked} checked files have problems.")
         return FAILED
-    print(f"{options.run}: whole ({verdict.checked} files checked).")
+    print(f"{options.run}: no problems found ({verdict.checked} files checked).")
     if not verdict.has_checksums and options.add_checksums:
         with run.lock():
             manifest = run.manifest()
@@ -372,37 +386,41 @@ def _late(module: str, name: str) -> AddOptions:
 
 
 COMMANDS: dict[str, CommandRow] = {
-    "all": CommandRow("every step, in order; what is up to date is skipped", _all, _all_options),
+    "all": CommandRow("run every step in order; steps that are up to date are skipped", _all, _all_options),
     **{
         name: CommandRow(facts.help, partial(_step, name), partial(_step_options, name))
         for name, facts in STEPS.items()
     },
-    "report": CommandRow("the study's tables beside this run's, and what the figures say", _report, _report_options),
+    "report": CommandRow("print the study's tables next to this run's, and the findings", _report, _report_options),
     "export": CommandRow(
-        "the model without some heads, for sentence-transformers; or vectors of heads, for a vector store",
+        "write the model without some heads, for sentence-transformers, or vectors of heads, for a vector store",
         _export,
         _export_options,
     ),
-    "bench": CommandRow("the model, a pruned one and equally small rivals on retrieval tasks", _bench, _bench_options),
+    "bench": CommandRow(
+        "compare the model, a pruned one and equally small rivals on retrieval tasks", _bench, _bench_options
+    ),
     "explain": CommandRow(
-        "why two documents or texts are similar: their cosine as a sum over heads",
+        "explain why two documents or texts are similar: their cosine as a sum over heads",
         _explain,
         _late("precompute.explain", "add_options"),
     ),
     "publish": CommandRow(
-        "the run for others: one HTML file, an archive, a folder, or a data set of the hub",
+        "publish a run as one HTML file, an archive, a folder, or a dataset on the hub",
         _publish,
         _late("precompute.publish.command", "publish_options"),
     ),
     "unpack": CommandRow(
-        "an archive that 'publish' has written, into the cache",
+        "install an archive written by 'publish' into the cache",
         _unpack,
         _late("precompute.publish.command", "unpack_options"),
     ),
     "fetch": CommandRow(
-        "a run from the Hugging Face Hub, into the cache", _fetch, _late("precompute.publish.command", "fetch_options")
+        "download a run from the Hugging Face Hub into the cache",
+        _fetch,
+        _late("precompute.publish.command", "fetch_options"),
     ),
-    "status": CommandRow("which runs exist, and the state of each step", _status, _status_options),
+    "status": CommandRow("list runs and the state of each step", _status, _status_options),
     "verify": CommandRow("check every file against schema, counts and checksums", _verify, _verify_options),
 }
 """All commands; those of steps are rows of core.runs.steps.STEPS and ``COMMAND`` of the step's folder."""

@@ -47,7 +47,7 @@ class ExplainConfig:
     """The id of a document of the run, or a text."""
     second: str
     query: bool = False
-    """Whether the first is a query: the model's query prompt goes before it."""
+    """Whether the first text is a query, read with the model's query prompt."""
     model: TopicModel = field(default_factory=TopicModel)
 
 
@@ -64,12 +64,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
     add_common(command)
     for place in ("first", "second"):
         command.add_argument(
-            f"--{place}", required=True, metavar="ID_OR_TEXT", help="the id of a document of the run, or a text"
+            f"--{place}", required=True, metavar="ID_OR_TEXT", help="the id of a document in the run, or a text"
         )
     command.add_argument(
-        "--query", action="store_true", help="the first is a query: the model's query prompt goes before it"
+        "--query", action="store_true", help="the first text is a query: put the model's query prompt before it"
     )
-    command.add_argument("--json", action="store_true", help="as JSON, for scripts")
+    command.add_argument("--json", action="store_true", help="print JSON, for scripts")
     add_topic_model(command)
 
 
@@ -136,7 +136,7 @@ def _compared(run: Run, ids: object, place: str, given: str) -> ComparedText:
     if number < 0 and _LIKE_AN_ID.fullmatch(given):
         raise Mistake(
             f"The run '{run.name}' has no document with the id '{given}'. Give --{place} the id of one of its "
-            "documents, or a text; to have this very word read as a text, put a space after it."
+            "documents, or a text; to read this word as a text, add a space after it."
         )
     if number < 0:
         return ComparedText(given, f"“{textwrap.shorten(given, 70, placeholder=' …')}”")
@@ -178,8 +178,8 @@ def _table(found: Explanation, baseline: Baseline | None) -> list[str]:
 def _notes(model: Embedder, found: Explanation, config: ExplainConfig) -> str:
     said = (
         f"{len(found.terms)} terms ({', '.join(KIND_NAMES.values())}); what two terms have in common is split evenly "
-        f"between them; residual {abs(found.residual):.0e}. A head's share is direct: what later layers make of its "
-        "output is theirs."
+        f"between them; residual {abs(found.residual):.0e}. A head's share is direct: what later layers compute "
+        "from its output counts as theirs."
     )
     if config.query:
         said += " The first text was read with the model's query prompt."

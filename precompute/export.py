@@ -196,7 +196,7 @@ def _card(done: Exported, manifest: Manifest, run: str, licence: str, documents:
     listing = "\n".join(f"| {layer} | {', '.join(map(str, heads))} |" for layer, heads in sorted(by_layer.items()))
     how = "zeros" if off.how == "zero" else "their mean output over the sample"
     size = (
-        f"Every layer keeps {done.cut.heads} heads on {done.cut.kv_heads}; the weights take "
+        f"Every layer keeps {done.cut.heads} heads, {done.cut.kv_heads} key/value heads; the weights take "
         f"{done.bytes_after / 1e6:,.1f} MB instead of {done.bytes_before / 1e6:,.1f} MB."
         if done.cut
         else "The heads' columns in the output projections are zero. The file is as large as before, and as fast."

@@ -66,7 +66,9 @@ def topic_model(options: argparse.Namespace) -> TopicModel:
 
 
 def add_common(command: argparse.ArgumentParser, run_optional: bool = False) -> None:
-    command.add_argument("run", metavar="RUN", nargs="?" if run_optional else None, help="a folder of the cache")
+    command.add_argument(
+        "run", metavar="RUN", nargs="?" if run_optional else None, help="name of the run, a folder in the cache"
+    )
     add_cache(command)
 
 
@@ -110,15 +112,17 @@ def add_topics(command: argparse.ArgumentParser) -> None:
         command.add_argument(
             "--topics",
             default=AUTO,
-            help=f"what documents are labelled and compared with: {listed((AUTO, LABELS, *TOPIC_LISTS))}, or a file "
-            f"with one topic per line (default: {AUTO}, the study's 25 if no label is beyond them, else the labels)",
+            help=f"topics for labels and comparisons: {listed((AUTO, LABELS, *TOPIC_LISTS))}, or a file "
+            f"with one topic per line (default: {AUTO}, the study's 25 if they include all labels, else the labels)",
         )
 
 
 def add_centre(group: argparse._ArgumentGroup) -> None:
     if group.get_default("centre") is None:
         group.add_argument(
-            "--centre", action="store_true", help="subtract the corpus mean before cosines; for language models"
+            "--centre",
+            action="store_true",
+            help="subtract the corpus mean before cosines are taken; for language models",
         )
 
 
@@ -135,6 +139,6 @@ def add_documents(group: argparse._ArgumentGroup, default: int) -> None:
 def add_topic_model(command: argparse.ArgumentParser) -> None:
     """How later steps find the model that made the run again."""
     group = command.add_argument_group("model")
-    group.add_argument("--model", help="the run's own model, if it is a folder (default: by its name)")
+    group.add_argument("--model", help="the run's model, if it is a folder (default: found by its name)")
     group.add_argument("--device", default=setting("HEADSCOPE_DEVICE"), help=DEVICE_HELP)
     group.add_argument("--trust-remote-code", metavar="MODEL", help="run the code that comes with this model")

@@ -25,7 +25,7 @@ from core.model.stages import HEADS, RANDOM, STAGES
 from core.retrieval.cautions import all_cautions
 from core.retrieval.findings import retrieval_json, retrieval_lines, voting_findings
 from core.runs.aspects import aspect_labels, stored_aspects
-from core.runs.describe import brings_stages, left_out, sampled, stage_names, stored
+from core.runs.describe import brings_stages, heads_in_groups, left_out, sampled, stage_names, stored
 from core.runs.labels import CIRCULAR_NOTE
 from core.runs.results import all_labels, read_ablation, read_aspects, read_retrieval, read_tables, read_topics
 from core.runs.run import Run, open_run, run_names
@@ -104,26 +104,27 @@ def _other_runs(run: Run, tables: Tables) -> list[Finding]:
 def _head(run: Run, tables: Tables) -> list[str]:
     model, corpus = tables.manifest.model, tables.manifest.corpus
     lines = [
-        f"{run.name}: {corpus['documents']:,} documents ({tables.labelled:,} labelled) × {model['heads']} heads on "
-        f"{model['kv_heads']}, {model['name']}, layer {model['layer']}",
+        f"{run.name}: {corpus['documents']:,} documents ({tables.labelled:,} labelled) × "
+        f"{heads_in_groups(tables.manifest)}, "
+        f"{model['name']}, layer {model['layer']}",
         f"Vectors: {stored(tables.manifest)}, {run.bytes('heads') / 1e6:,.1f} MB of {run.bytes() / 1e6:,.1f} MB",
         f"Labels: {tables.labels.sentence}{' – CIRCULAR, see below' if tables.labels.circular else ''}",
-        f"The study: {study.CITATION}; {study.MODEL}, another corpus: its figures are for orientation.",
+        f"The study: {study.CITATION}; {study.MODEL}, another corpus: its figures are for orientation only.",
     ]
     if missing := left_out(tables.manifest):
         lines.append(
-            f"A slim run: {stage_names(missing)} {'are' if len(missing) > 1 else 'is'} not kept; "
-            f"'{brings_stages(run.name, tables.manifest)}' brings {'them' if len(missing) > 1 else 'it'}."
+            f"A slim run: {stage_names(missing)} {'are' if len(missing) > 1 else 'is'} not stored; "
+            f"'{brings_stages(run.name, tables.manifest)}' adds {'them' if len(missing) > 1 else 'it'}."
         )
     if tables.manifest.is_sampled:
-        lines.append(f"A slim run: vectors of {sampled(tables.manifest)} are kept; the figures are of all documents.")
+        lines.append(f"A slim run: vectors of {sampled(tables.manifest)} are stored; the figures cover all documents.")
     if tables.manifest.steps["analyse"].options.get("centre"):
         lines.append("Cosines are of vectors centred by the corpus mean (--centre).")
     return lines
 
 
 def _probe(tables: Tables) -> list[str]:
-    lines = ["", "Which head is it? Accuracy of a logistic probe (Table 1), with 95 % intervals"]
+    lines = ["", "Which head is it? Accuracy of a logistic probe (Table 1), with 95 % CI"]
     lines.append(f"  {'stage':<14}{'study':>7}  {'by sample':<22}{'by document':<22}{'random slices':<22}{'chance':>6}")
     rows = 0
     for stage in tables.manifest.stages:
@@ -148,11 +149,11 @@ def _study(stage: int) -> str:
 
 
 def _topic_match(tables: Tables) -> list[str]:
-    lines = ["", "Is the labelled topic among the nearest? (§3.5), with 95 % intervals"]
+    lines = ["", "Is the labelled topic among the nearest? (§3.5), with 95 % CI"]
     if tables.labels.circular:
         lines += textwrap.wrap(CIRCULAR_NOTE, _WIDTH, initial_indent="  ", subsequent_indent="  ")
     if not tables.labelled:
-        return [*lines, "  not computed: no document has a topic of the list. Label them, then run 'analyse' again."]
+        return [*lines, "  not computed: no document has a topic from the list. Label them, then run 'analyse' again."]
     topics = int(tables.manifest.steps["analyse"].counts["topics"])
     header = "".join(f"{f'nearest {k}' if k > 1 else 'nearest':<24}" for k in WITHIN)
     lines.append(f"  {'':<32}{header}")
@@ -198,7 +199,7 @@ def _random_slices(tables: Tables) -> list[str]:
 def _retrieval(found: dict[str, list[Row]], tables: Tables, given: list[Caution]) -> list[str]:
     if not found:
         return []
-    title = "Which heads find what people look for? 95 % CI; pruned on one half of the queries, reported on the other"
+    title = "Which heads are needed for retrieval? 95 % CI; pruned on one half of the queries, reported on the other"
     return ["", title, *(f"  {line}" for line in retrieval_lines(found, tables.manifest.shape, given))]
 
 
@@ -225,7 +226,7 @@ def _ablation_rows(found: dict[str, list[Row]]) -> dict[str, list[Row]]:
 
 
 def _agreement(compared: list[Compared], aspect: str = "labels") -> list[str]:
-    lines = ["", f"Do the sources of {aspect} agree? Cohen's kappa, with 95 % intervals"] if compared else []
+    lines = ["", f"Do the sources of {aspect} agree? Cohen's kappa, with 95 % CI"] if compared else []
     for pair in compared:
         lines.append(f"  {pair.sentence}")
         found = pair.agreement
@@ -246,7 +247,7 @@ def _maps(tables: Tables) -> list[str]:
         follows = (
             ""
             if row["follows"] is None
-            else f"; follows the stage before: {row['follows']:.2f} (unturned {row['follows_before']:.2f})"
+            else f"; follows the previous stage: {row['follows']:.2f} (before rotation {row['follows_before']:.2f})"
         )
         lines.append(
             f"  {_stage(row['stage']):<14}{row['points']:,} points{sampled}; KL {row['kl']:.3f}; keeps "
@@ -272,7 +273,7 @@ def _merges(merges: TopicMerges) -> list[str]:
 
 
 def _findings(said: list[Finding]) -> list[str]:
-    lines = ["", "What the figures say"]
+    lines = ["", "Findings"]
     for finding in said:
         lines += textwrap.wrap(finding.sentence, _WIDTH, initial_indent="  • ", subsequent_indent="    ")
         lines += textwrap.wrap(finding.evidence, _WIDTH, initial_indent="      ", subsequent_indent="      ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from core.analysis.wording import plural
 from core.errors import Mistake
 from core.runs.backend import trouble_at
 from core.runs.describe import stored
@@ -14,7 +15,7 @@ from core.runs.run import Run, open_run, run_names
 from precompute.job.progress import clock
 from precompute.steps.embed.staging import finished_paths
 
-_BEING_BUILT = {"running": "is being built", "stopped": "was being built, and stopped,"}
+_BEING_BUILT = {"running": "is being built", "stopped": "was being built, but stopped,"}
 
 
 def status(cache: Path, name: str | None) -> list[dict[str, Any]]:
@@ -89,7 +90,8 @@ def _text(record: dict[str, Any]) -> str:
         return f"{record['run']}\n  {record['problem']}"
     model, lines = record["model"], [record["run"]]
     lines.append(
-        f"  model      {model['name']} · {model['layers']} layers, {model['heads']} heads on {model['kv_heads']}, "
+        f"  model      {model['name']} · {model['layers']} layers, {model['heads']} heads, {model['kv_heads']} "
+        "key/value heads, "
         f"width {model['head_dim']}, hidden {model['hidden']} · layer {model['layer']}, {model['pooling']} pooling"
     )
     lines.append(f"  corpus     {record['corpus']['source']} · {record['documents']:,} documents")
@@ -105,14 +107,18 @@ def _text(record: dict[str, Any]) -> str:
             detail += f" · {step['source']}, {step['counts'].get('labelled', 0):,} labelled"
         lines.append(f"  {name:<10} {step['state']} · {detail}")
         if step["counts"].get("failed"):
-            lines.append(f"             {step['counts']['failed']:,} documents could not be embedded: failed.parquet")
+            lines.append(
+                f"             {plural(step['counts']['failed'], 'document')} could not be embedded: see failed.parquet"
+            )
         if step["state"] == "outdated":
-            lines.append(f"             labels have changed since: 'python -m precompute {name} {record['run']}'")
+            lines.append(f"             labels have changed since: run 'python -m precompute {name} {record['run']}'")
         if step["state"] == "stopped":
-            lines.append("             start the same command again to go on")
+            lines.append("             start the same command again to continue")
     for new in record["new_versions"]:
         command = "with --replace" if new["made_by"] == ANEW else f"by '{new['made_by']}'"
-        lines.append(f"  new one    {_BEING_BUILT[new['state']]} {command}; readers see the one above until it is done")
+        lines.append(
+            f"  new one    {_BEING_BUILT[new['state']]} {command}; readers see the run above until it is finished"
+        )
         if new["state"] == "stopped":
-            lines.append(f"             start the same command again to go on, or remove the folder {new['folder']}")
+            lines.append(f"             start the same command again to continue, or remove the folder {new['folder']}")
     return "\n".join(lines)

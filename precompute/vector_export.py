@@ -73,16 +73,15 @@ def _kept(config: VectorExportConfig, manifest: Manifest) -> Kept:
         kept = read_kept(config.heads)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise Mistake(
-            f"'{config.heads}' is not a heads.json of the Retrieval lab ({error}). Export it there."
+            f"'{config.heads}' is not a heads.json from the Retrieval lab ({error}). Export it there."
         ) from error
     if kept.model != name or kept.heads != heads:
         raise Mistake(
-            f"'{config.heads.name}' is for {kept.model} ({kept.heads} heads), the run is of {name} ({heads})."
+            f"'{config.heads.name}' is for {kept.model} ({kept.heads} heads), but the run's model is {name} ({heads}). "
+            "Give a file for this model."
         )
     if kept.way == "embedding" or kept.stage == SHARE:
-        raise Mistake(
-            "Heads that are turned up and down at stage 4 have no vectors of their own. Export another stage."
-        )
+        raise Mistake("Reweighted heads at stage 4 have no vectors of their own. Export another stage.")
     check_stage(kept.stage, manifest.stages)
     return kept
 

@@ -46,8 +46,8 @@ def test_a_newcomer_can_follow_the_page(
             subprocess.run(line, shell=True, check=True, cwd=tmp_path)
     assert "12 documents" in said["all"]
     assert "done" in said["status"]
-    assert "whole" in said["verify"]
-    assert "What the figures say" in said["report"]
+    assert "no problems found" in said["verify"]
+    assert "\nFindings\n" in said["report"]
     assert "heads" in said["explain"]
     assert "4 queries" in said["retrieve"] or "query set" in said["retrieve"]
     assert "12 of 12 documents labelled" in said["label"]

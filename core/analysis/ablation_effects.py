@@ -23,7 +23,7 @@ MEASURES = {
     EXAMPLES: "topic match by examples",
     SAME_TOPIC: "same-topic nDCG@10",
     QUERIES: "query set nDCG@10",
-    ANGLE: "angle that documents move",
+    ANGLE: "angle by which documents move",
 }
 QUALITY = tuple(name for name in MEASURES if name != ANGLE)
 ASPECT = "aspect:"

@@ -36,7 +36,7 @@ def choose_values(aspect: str, asked: str) -> dict[str, str]:
     if asked == AUTO:
         raise Mistake(
             f"There is no list of values for the aspect '{aspect}'; there is one for {listed(value_lists())}. Give a "
-            "file with a value a line with --topics."
+            "file with one value per line with --topics."
         )
     return _read(Path(asked))
 

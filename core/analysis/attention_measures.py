@@ -24,9 +24,9 @@ MEASURES: dict[str, str] = {
     "first": "attention to the text's first token, from all others",
     "delimiters": "attention to special tokens, punctuation and line breaks",
     "distance": "mean distance in tokens",
-    "entropy": "entropy, as a share of what is possible: 0 one token, 1 all alike",
+    "entropy": "entropy, as a share of the maximum: 0 one token, 1 all tokens equally",
     "window": f"attention within {WINDOW} tokens on either side, itself included",
-    "rare": "attention to rare tokens, but for the first token and delimiters",
+    "rare": "attention to rare tokens, except the first token and delimiters",
 }
 """The axis ``measure``: shares of attention but for the distance and the entropy, averaged over tokens."""
 ENDS = ("", "_low", "_high", "_shuffled")

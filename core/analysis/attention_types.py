@@ -69,7 +69,7 @@ _BEYOND = (
     "treebank, 5 % false discoveries)."
 )
 _REPEATED = (
-    "at least 20 % of the attention (its interval above 10 %), and 10 times what other tokens get and what this "
+    "at least 20 % of the attention (95 % CI above 10 %), and 10 times what other tokens get and what this "
     "distance gets where nothing is repeated."
 )
 RULES: dict[str, Rule[AttentionEvidence]] = {
@@ -81,25 +81,24 @@ RULES: dict[str, Rule[AttentionEvidence]] = {
             "modifier": "From a determiner, adjective, possessive, preposition or auxiliary to the word that it "
             f"belongs to, or back, {_BEYOND}",
             "coreference": f"From a pronoun to what it stands for, or back, {_BEYOND}",
-            "induction": f"From a random token seen again to the token after its first occurrence: {_REPEATED}",
-            "duplicate token": f"From a random token seen again to its first occurrence: {_REPEATED}",
+            "induction": f"From a repeated random token to the token after its first occurrence: {_REPEATED}",
+            "duplicate token": f"From a repeated random token to its first occurrence: {_REPEATED}",
             "semantic similarity": "Attention between words follows the cosine of their input embeddings beyond "
-            "distance: correlation at least 0.2 (its interval above 0.15), and beyond that with words exchanged.",
+            "distance: correlation at least 0.2 (95 % CI above 0.15), and higher than with words exchanged.",
         }.items()
     },
     "previous token": Rule(
-        "At least 40 % of the attention goes to the token before (its interval above 30 %).",
+        "At least 40 % of the attention goes to the token before (95 % CI above 30 %).",
         lambda e: e.surely("previous", 0.4, 0.3),
         _share("previous", "is on the token before"),
     ),
     "next token": Rule(
-        "At least 40 % of the attention goes to the token after (its interval above 30 %); impossible in a causal "
-        "model.",
+        "At least 40 % of the attention goes to the token after (95 % CI above 30 %); impossible in a causal model.",
         lambda e: e.surely("next", 0.4, 0.3),
         _share("next", "is on the token after"),
     ),
     "sink": Rule(
-        "It rests on the first token in these texts, whatever that is: at least half of its attention (its interval "
+        "It rests on the first token in these texts, whatever it is: at least half of its attention (95 % CI "
         "above 40 %). This does not say what it does in other texts.",
         lambda e: e.surely("first", 0.5, 0.4),
         lambda e: (
@@ -108,13 +107,13 @@ RULES: dict[str, Rule[AttentionEvidence]] = {
         ),
     ),
     "delimiter": Rule(
-        "At least half of the attention goes to special tokens, punctuation and line breaks (its interval above 40 %), "
+        "At least half of the attention goes to special tokens, punctuation and line breaks (95 % CI above 40 %), "
         "and at least twice what shuffled positions give.",
         lambda e: e.surely("delimiters", 0.5, 0.4) and e.times_shuffled("delimiters") >= 2,
         _share("delimiters", "is on delimiters"),
     ),
     "rare token": Rule(
-        "Rare tokens get at least half as much again as their share of the text (its interval above a quarter).",
+        "Rare tokens get at least 1.5 times their share of the text (95 % CI above 1.25 times).",
         lambda e: e.surely("rare", 1.5 * e("rare_shuffled"), 1.25 * e("rare_shuffled")),
         lambda e: (
             f"{percent(e('rare'))} of its attention is on rare tokens ({percent(e('rare_low'))} to "
@@ -123,13 +122,13 @@ RULES: dict[str, Rule[AttentionEvidence]] = {
         ),
     ),
     "local": Rule(
-        "At least 60 % of the attention stays within 8 tokens (its interval above 50 %), and at least twice what "
+        "At least 60 % of the attention stays within 8 tokens (95 % CI above 50 %), and at least twice what "
         "shuffled positions give.",
         lambda e: e.surely("window", 0.6, 0.5) and e.times_shuffled("window") >= 2,
         _share("window", "is within 8 tokens"),
     ),
     "long-range": Rule(
-        "It looks at least a fifth farther than shuffled positions would (its interval above a tenth).",
+        "It looks at least 1.2 times as far as shuffled positions would (95 % CI above 1.1 times).",
         lambda e: e.surely("distance", 1.2 * e("distance_shuffled"), 1.1 * e("distance_shuffled")),
         lambda e: (
             f"mean distance {e('distance'):.0f} tokens ({e('distance_low'):.0f} to {e('distance_high'):.0f}); "
@@ -137,9 +136,9 @@ RULES: dict[str, Rule[AttentionEvidence]] = {
         ),
     ),
     "broad": Rule(
-        "It spreads evenly over many tokens: entropy at least 0.8 of what is possible (its interval above 0.75).",
+        "It spreads evenly over many tokens: entropy at least 0.8 of the maximum (95 % CI above 0.75).",
         lambda e: e.surely("entropy", 0.8, 0.75),
-        lambda e: f"entropy {e('entropy'):.2f} ({e('entropy_low'):.2f} to {e('entropy_high'):.2f}) of what is possible",
+        lambda e: f"entropy {e('entropy'):.2f} ({e('entropy_low'):.2f} to {e('entropy_high'):.2f}) of the maximum",
     ),
 }
 """In order: the first that holds is the type, but for those that compete: the strongest of them is. The more particular

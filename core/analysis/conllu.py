@@ -96,7 +96,7 @@ def _sentence(name: str, block: list[tuple[int, str]]) -> Sentence:
         if dash or "." in cells[0]:
             continue
         if cells[0] != str(len(words) + 1):
-            raise wrong(number, f"has the word number '{cells[0]}' where {len(words) + 1} is due")
+            raise wrong(number, f"has the word number '{cells[0]}' where {len(words) + 1} is expected")
         if not cells[6].isdecimal():
             raise wrong(number, f"has '{cells[6]}' as HEAD, which is not a word number")
         misc = dict(part.partition("=")[::2] for part in cells[9].split("|"))

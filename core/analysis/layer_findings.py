@@ -201,7 +201,7 @@ class Peak:
     clear: bool
     """Above the baseline, even though the highest of as many layers was chosen."""
     level: tuple[int, ...]
-    """Other layers whose intervals meet the highest one's: they cannot be told from it."""
+    """Other layers whose intervals meet the highest one's: they cannot be distinguished from it."""
 
 
 def peak(rows: Sequence[Row]) -> Peak | None:
@@ -225,7 +225,9 @@ def topic_structure(curves: Sequence[Row], stage: int, layers: int) -> Finding |
     if found is None:
         return None
     top, last, where = found.top, found.last, f"layer {found.top['layer']} of {layers}"
-    others = f"{_layers(found.level)} cannot be told from it." if found.level else "No other layer reaches that."
+    others = (
+        f"{_layers(found.level)} cannot be distinguished from it." if found.level else "No other layer reaches that."
+    )
     if not found.clear:
         sentence = f"At stage {stage} no layer's full embedding finds the topic clearly more often than guessing does."
     elif top is last:
@@ -236,7 +238,7 @@ def topic_structure(curves: Sequence[Row], stage: int, layers: int) -> Finding |
     elif int(last["layer"]) in found.level:
         sentence = (
             f"The full embedding's topic structure at stage {stage} is highest at {where}, {_share(top)}, but the last "
-            f"layer's interval meets it ({_share(last)}): no clear peak before the end."
+            f"layer's interval overlaps with it ({_share(last)}): no clear peak before the end."
         )
     else:
         sentence = (
@@ -249,7 +251,7 @@ def topic_structure(curves: Sequence[Row], stage: int, layers: int) -> Finding |
         "layers",
         sentence,
         f"how often the labelled topic is the nearest, full embedding, highest first: {shown}; guessing "
-        f"(by chance, or always the commonest topic) {percent(found.baseline, 1)}",
+        f"(by chance, or always the most frequent topic) {percent(found.baseline, 1)}",
     )
 
 
@@ -268,7 +270,7 @@ def held_against(curves: Sequence[Row], stage: int, measure: str) -> str:
         return ""
     above = [layer for layer in layers if rows[layer, one]["low"] > rows[layer, other]["high"]]
     below = [layer for layer in layers if rows[layer, one]["high"] < rows[layer, other]["low"]]
-    return _at_layers(said, layers, above, below, "their 95 % intervals meet")
+    return _at_layers(said, layers, above, below, "their 95 % CIs overlap")
 
 
 def _at_layers(said: str, layers: list[int], above: list[int], below: list[int], otherwise: str) -> str:

@@ -42,20 +42,20 @@ MEASURES: dict[str, Measure] = {
     ),
     "selectivity": Measure(
         "Topic selectivity",
-        "How much of the variation of the similarity to the own topic the topics explain, less chance and less what "
-        "each topic's name has with all documents.",
+        "How much of the variation in documents' similarity to their own topic the topics explain, beyond chance. Each "
+        "topic's mean similarity to all documents is subtracted first.",
         {FULL: "full embedding", HEADS: "heads, median", RANDOM: "random slices, median"},
-        band="95 % interval of the full embedding; lowest to highest of the heads and slices",
+        band="95 % CI of the full embedding; lowest to highest of the heads and slices",
         labels=True,
     ),
     "probe": Measure(
         "Probe accuracy",
-        "How often the head is told from its vector, in documents that the probe has not seen.",
+        "How often the probe identifies the head from its vector, in documents that it has not seen.",
         {HEADS: "heads", RANDOM: "random slices", DIFFERENCE: "heads less random slices, paired by split"},
     ),
     "groups": Measure(
         "Key/value groups (CKA)",
-        "How much more alike heads are that share a key/value head than heads that do not.",
+        "How much more alike heads are if they share a key/value head.",
         {WITHIN_GROUP: "pairs that share a key/value head", BETWEEN_GROUPS: "pairs that do not"},
     ),
     "activation": Measure("Activation", "The mean length of a head's vector.", {HEADS: "heads, mean"}, top=None),

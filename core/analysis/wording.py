@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-_THIN = "\u00a0"
-"""No line break between a number and its unit."""
+PERCENT = "\u00a0%"
+"""After a number, in sentences and on axes: no line break between them."""
 
 
 def percent(share: float, digits: int = 0) -> str:
     """``59 %``."""
-    return f"{100 * float(share):.{digits}f}{_THIN}%".replace("-", "−")
+    return f"{100 * float(share):.{digits}f}{PERCENT}".replace("-", "−")
 
 
 def percents(low: float, high: float, digits: int = 0) -> str:
     """``54–65 %``."""
-    return f"{100 * float(low):.{digits}f}–{100 * float(high):.{digits}f}{_THIN}%".replace("-", "−")
+    return f"{100 * float(low):.{digits}f}–{100 * float(high):.{digits}f}{PERCENT}".replace("-", "−")
 
 
 def interval(low: float, high: float, digits: int = 0) -> str:
     """``95 % CI 54–65 %``, of shares."""
-    return f"95{_THIN}% CI {percents(low, high, digits)}"
+    return f"95{PERCENT} CI {percents(low, high, digits)}"
 
 
 def plural(count: int, one: str, many: str = "") -> str:

@@ -38,8 +38,8 @@ def _off(heads: Sequence[int], shape: ModelShape, instead: Tensor | None) -> Cal
     def change(outputs: Tensor) -> Tensor:
         if instead is not None and instead.ndim == 2 and instead.shape[0] != outputs.shape[1]:
             raise Mistake(
-                f"The other text has {instead.shape[0]} tokens and this one {outputs.shape[1]}: a head's output can be "
-                "taken from a text of the same length only. Use its mean over tokens."
+                f"The other text has {instead.shape[0]} tokens and this one {outputs.shape[1]}: a head's output can "
+                "only be taken from a text of the same length. Use its mean over tokens."
             )
         outputs = outputs.clone()
         for head in heads:

@@ -64,7 +64,7 @@ def _pooling(config: dict[str, Any]) -> str:
         mode = mode[0]
     if not isinstance(mode, str):
         raise Mistake(
-            f"This model joins several poolings ({listed(mode)}), so there is no single vector per head. Choose one "
+            f"This model combines several poolings ({listed(mode)}), so there is no single vector per head. Choose one "
             f"of {listed(POOLINGS)} with --pooling."
         )
     return check_pooling(mode)

@@ -37,8 +37,8 @@ def read_heads_off(path: Path, model: str, shape: ModelShape, layer: int) -> Hea
     given = _object(path)
     if given.get("model") != model:
         raise Mistake(
-            f"{path.name} is of the model {str(given.get('model'))[:80]!r}, and this run is of '{model}'. Give the "
-            "file of this model."
+            f"{path.name} is for the model {str(given.get('model'))[:80]!r}, but this run's model is '{model}'. Give a "
+            "file for this model."
         )
     if "weights" in given:
         off = _of_the_lab(given, path.name, shape, layer)
@@ -51,7 +51,7 @@ def read_heads_off(path: Path, model: str, shape: ModelShape, layer: int) -> Hea
         shape.layer_index(at)
         check_head(head, shape.heads)
     if not off:
-        raise Mistake(f"{path.name} switches no head off, so the model would stay as it is. Name at least one.")
+        raise Mistake(f"{path.name} switches no head off, so the model would not change. List at least one.")
     how = given.get("how", "zero")
     if how not in HOW:
         raise Mistake(f"{path.name} has {how!r:.40} as 'how'. Choose one of: {', '.join(HOW)}.")
@@ -79,7 +79,7 @@ def _of_the_lab(given: dict[str, Any], name: str, shape: ModelShape, layer: int)
     if given.get("stage") != 1 or given.get("way") != "full":
         raise Mistake(
             f"{name} has heads of stage {given.get('stage')!r:.10} ranked by '{str(given.get('way'))[:20]}'. Only "
-            "those of stage 1, ranked by 'full', can be switched off inside the model. Choose these in the lab."
+            "those of stage 1, ranked by 'full', can be switched off inside the model. Choose those in the lab."
         )
     if not isinstance(weights, dict) or not all(str(head).isdecimal() for head in weights):
         raise Mistake(f"{name} has no weights by head number. Download it again from the Retrieval lab.")

@@ -51,7 +51,8 @@ PRESETS: dict[str, Preset] = {
         gguf="SmolLM2-135M-Instruct.Q4_1.gguf",
         pooling="last",
         max_tokens=512,
-        note="a small language model with grouped-query attention, 9 heads on 3; install it with 'make smollm2'",
+        note="a small language model, 9 heads in 3 key/value groups (grouped-query attention); "
+        "install it with 'make smollm2'",
     ),
     "Salesforce/SFR-Embedding-Mistral": Preset(
         hub="Salesforce/SFR-Embedding-Mistral",
@@ -60,7 +61,7 @@ PRESETS: dict[str, Preset] = {
         query_prompt=_WEB_SEARCH,
         max_tokens=4096,
         need_end=True,
-        note="the study's model: 32 layers, 32 heads on 8; wants a GPU with 16 GB",
+        note="the study's model: 32 layers, 32 heads in 8 key/value groups; needs a GPU with 16 GB",
     ),
     "intfloat/e5-mistral-7b-instruct": Preset(
         hub="intfloat/e5-mistral-7b-instruct",
@@ -77,7 +78,7 @@ PRESETS: dict[str, Preset] = {
         pooling="mean",
         query_prompt="Instruct: Given a web search query, retrieve relevant passages that answer the query.\nQuery: ",
         max_tokens=512,
-        note="its attention looks both ways only with its own code: --trust-remote-code NovaSearch/stella_en_1.5B_v5",
+        note="bidirectional attention only with its own code: --trust-remote-code NovaSearch/stella_en_1.5B_v5",
     ),
     "Qwen/Qwen3-Embedding-0.6B": Preset(
         hub="Qwen/Qwen3-Embedding-0.6B",

@@ -30,12 +30,15 @@ def check_sizes(folder: Path, name: str) -> None:
     for key, size in _sizes(found):
         most = _MOST_REPEATED if key.endswith(_REPEATED) else _LARGEST
         if size > most:
-            raise Mistake(f"The config.json of the model '{name}' has {key} {size:,}, above {most:,}. {remedy}")
+            raise Mistake(
+                f"The config.json of the model '{name}' has {key} {size:,}, above the limit of {most:,}. {remedy}"
+            )
     stored = _stored(folder, "quantization_config" in found)
     needed = _parameters(folder)
     if needed > 1.5 * stored + _SPARE:
         raise Mistake(
-            f"By its config.json the model '{name}' has {needed:,} parameters, but its weights files hold {stored:,}. "
+            f"According to its config.json, the model '{name}' has {needed:,} parameters, but its weight files hold "
+            f"{stored:,}. "
             f"{remedy}"
         )
 

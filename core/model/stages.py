@@ -31,8 +31,8 @@ _NOT_HEADS = (
     "A dense projection lies between the heads and this stage, so its slices are not guaranteed to correspond to heads."
 )
 _DIRECT = (
-    "A share is direct: what later blocks make of a head's output is theirs. The full embedding of this stage is the "
-    "sum of the heads' shares."
+    "A share is direct: what later layers compute from a head's output counts as theirs. The full embedding of this "
+    "stage is the sum of the heads' shares."
 )
 
 STAGES: dict[int, Stage] = {

@@ -144,7 +144,7 @@ class Tokens:
     def _missing(self, which: str, token: int | None) -> list[int]:
         if token is None:
             raise Mistake(
-                f"This model needs its {which}-of-sequence token, but its tokenizer names none. "
+                f"This model needs its {which}-of-sequence token, but its tokenizer does not define one. "
                 f"Set '{'bos' if which == 'begin' else 'eos'}_token' in the model's tokenizer_config.json."
             )
         return [int(token)]
@@ -157,5 +157,5 @@ def _special_ends(tokenizer: Any) -> tuple[list[int], list[int]]:
     # The mask, not the list of special ids: a word that the tokenizer does not know is no special token.
     real = [position for position, special in enumerate(probe["special_tokens_mask"]) if not special]
     if not real:
-        raise Mistake("This model's tokenizer gives no token for plain English text. Check its files.")
+        raise Mistake("This model's tokenizer produces no tokens for plain English text. Check its files.")
     return ids[: real[0]], ids[real[-1] + 1 :]

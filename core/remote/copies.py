@@ -157,7 +157,7 @@ class Copies(Backend):
         name = run_of(top)
         self.answered.pop(name, None)
         return Mistake(
-            f"The run '{name}' is being replaced at {self.address}. Load it again in a moment; if that lasts, start "
+            f"The run '{name}' is being replaced at {self.address}. Reload it in a moment; if this persists, run "
             "the command that was replacing it again."
         )
 

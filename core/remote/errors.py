@@ -46,17 +46,17 @@ def sentence(address: Address, said: str) -> str:
         return any(word.upper() in loud for word in words)
 
     if has(_NO_BUCKET):
-        return f"There is no bucket '{address.bucket}'. Make it, or correct the address of the cache ({address})."
+        return f"There is no bucket '{address.bucket}'. Create it, or correct the cache address ({address})."
     if has(_BAD_KEYS):
         return f"The credentials for {address} are wrong or have expired. Set {keys} in the environment again."
     if has(_DENIED) and address.scheme == "s3" and not os.environ.get("AWS_ACCESS_KEY_ID"):
         return f"{address} requires credentials, and none are set. Set {keys} in the environment."
     if has(_DENIED):
         return (
-            f"The credentials in the environment may not do this at {address}. Grant access or use other credentials."
+            f"The credentials in the environment do not allow this at {address}. Grant access or use other credentials."
         )
     if has(_ELSEWHERE):
-        return f"The bucket of {address} lies in another region. Set AWS_REGION to its region."
+        return f"The bucket of {address} is in another region. Set AWS_REGION to that region."
     if has(_NO_ANSWER):
         return _unanswered(address)
     code = _CODE.search(said)

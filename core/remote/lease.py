@@ -136,8 +136,8 @@ class Lease:
 
     def _taken(self, found: dict[str, Any]) -> Mistake:
         return Mistake(
-            f"Another job is at work on run '{self._name}'{_holder(found)}. Wait until it has ended; if it was killed, "
-            f"its claim ends {STALE / 60:.0f} minutes after it was last heard of."
+            f"Another job is working on run '{self._name}'{_holder(found)}. Wait until it has ended; if it was killed, "
+            f"its claim ends {STALE / 60:.0f} minutes after it was last heard from."
         )
 
 

@@ -140,7 +140,7 @@ class Mirror(Copies):
             if found is None:
                 yield f"{rest} is missing at {self.address}"
             elif found.size != entry.size or (found.sha256 and entry.sha256 and found.sha256 != entry.sha256):
-                yield f"{rest} at {self.address} is not what files.json says"
+                yield f"{rest} at {self.address} does not match files.json"
 
     def is_writable(self) -> bool:
         """Whether the credentials may write there; tried with an object that is removed again, once a process."""

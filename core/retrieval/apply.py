@@ -39,7 +39,7 @@ class Kept:
 
     def __post_init__(self) -> None:
         if self.way not in WAYS:
-            raise ValueError(f"Vectors cannot be made for the way '{self.way}'. Choose one of: {', '.join(WAYS)}.")
+            raise ValueError(f"Vectors cannot be computed for the way '{self.way}'. Choose one of: {', '.join(WAYS)}.")
         if not self.weights or not all(1 <= head <= self.heads for head in self.weights):
             raise ValueError(f"Heads are numbers from 1 to {self.heads}, at least one. Correct the file's weights.")
         if not all(0 < weight < float("inf") for weight in self.weights.values()):
@@ -70,7 +70,7 @@ def prune(vectors: np.ndarray, kept: Kept) -> np.ndarray:
     Of length 1 (or 0) each; by the weighted mean of cosines shorter, where a head of the vector is 0.
     """
     if kept.way == "embedding":
-        raise ValueError("The file turns heads up and down in the model's own embedding. Use turn, not prune.")
+        raise ValueError("The file reweights heads in the model's own embedding. Use turn, not prune.")
     vectors = np.atleast_2d(vectors)
     if vectors.shape[1] % kept.heads:
         raise ValueError(

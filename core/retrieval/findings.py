@@ -54,14 +54,16 @@ def pruned_sentence(
         )
     if row["heads"] == shape.heads:
         return f"No safe cut found: all {shape.heads} heads are needed."
+    one = row["heads"] == 1
+    do, they, take = ("does", "it was", "It takes") if one else ("do", "they were", "They take")
     verdict = {
-        "better": "do better than all heads on held-out queries: ",
-        "no difference shown": "do as well as all heads on the queries they were chosen by; on held-out queries no "
+        "better": f"{do} better than all heads on held-out queries: ",
+        "no difference shown": f"{do} as well as all heads on the queries {they} chosen by; on held-out queries no "
         "difference is shown: ",
     }[row["claim"]]
     saved = 1 - row["heads"] / shape.heads
     sentence = (
-        f"{row['heads']} of {shape.heads} heads {verdict}{change}. They take {percent(saved)} less space "
+        f"{row['heads']} of {shape.heads} heads {verdict}{change}. {take} {percent(saved)} less space "
         f"({row['heads'] * dim * _BYTES:,} instead of {shape.heads * dim * _BYTES:,} bytes per document in float16)."
     )
     return f"{sentence} {about_heads(row, rivals)}".strip()
@@ -179,7 +181,7 @@ def retrieval_lines(tables: dict[str, list[Row]], shape: ModelShape, given: Sequ
                 f"'{best['way']}' {_with_interval(best)}, chance {chance['value']:.3f}"
             )
             if ruled_out(given, task, stage):
-                found.append("    no heads are recommended: see 'What the figures say'")
+                found.append("    no heads are recommended: see 'Findings'")
                 continue
             for row in tables["pruned"]:
                 if row["task"] == task and row["stage"] == stage:

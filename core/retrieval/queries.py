@@ -49,22 +49,22 @@ def read_queries(path: Path, ids: Sequence[str]) -> tuple[Query, ...]:
     except UnicodeDecodeError as error:
         raise Mistake(f"{path.name} is not valid UTF-8, so no query can be read. Save it as UTF-8.") from error
     if not found:
-        raise Mistake(f"{path.name} has no query. Give a line of JSON for each, with query and relevant.")
+        raise Mistake(f"{path.name} has no queries. Give one line of JSON per query, with 'query' and 'relevant'.")
     return tuple(found)
 
 
 def _query(line: str, where: str, docs: Mapping[str, int], copies: Mapping[str, int]) -> Query:
     if len(line) > 10 * _LONGEST:
-        raise Mistake(f"{where} is longer than {10 * _LONGEST:,} letters. Shorten it.")
+        raise Mistake(f"{where} is longer than {10 * _LONGEST:,} characters. Shorten it.")
     try:
         given: Any = json.loads(line)
     except (json.JSONDecodeError, RecursionError) as error:
         raise Mistake(f"{where} is not JSON. Correct it, or leave the line out.") from error
     if not isinstance(given, dict):
-        raise Mistake(f"{where} is not a JSON object with query and relevant. Correct it.")
+        raise Mistake(f"{where} is not a JSON object with 'query' and 'relevant'. Correct it.")
     text, relevant = given.get("query"), given.get("relevant")
     if not isinstance(text, str) or not text.strip() or len(text) > _LONGEST:
-        raise Mistake(f"{where} has no query of 1 to {_LONGEST:,} letters. Give its text under 'query'.")
+        raise Mistake(f"{where} has no query of 1 to {_LONGEST:,} characters. Give its text under 'query'.")
     if not isinstance(relevant, list) or not relevant:
         raise Mistake(f"{where} has no relevant documents. Give their ids under 'relevant', at least one.")
     keys = list(dict.fromkeys(str(key) for key in relevant))
@@ -78,5 +78,5 @@ def _query(line: str, where: str, docs: Mapping[str, int], copies: Mapping[str, 
         )
     aspects = given.get("aspects", len(keys))
     if type(aspects) is not int or aspects < 1:
-        raise Mistake(f"{where} has {aspects!r:.40} as aspects. Give a number from 1 upwards, or leave it out.")
+        raise Mistake(f"{where} has {aspects!r:.40} as aspects. Give a whole number of at least 1, or leave it out.")
     return Query(text.strip(), tuple(docs[key] for key in keys), aspects)

@@ -155,7 +155,7 @@ def _mrag(seen: Seen, heads: Heads) -> np.ndarray:
 
 
 WAYS = {
-    "full": Way("Cosine of the heads that are on, side by side in one vector.", _full, _sum),
+    "full": Way("Cosine of the kept heads, side by side in one vector.", _full, _sum),
     "mean": Way("Mean of the head cosines.", _mean, _sum),
     "max": Way("Highest of the head cosines.", _alone, _max),
     "weighted": Way("Mean of the head cosines, weighted.", _weighted, _sum),
@@ -163,13 +163,13 @@ WAYS = {
         f"MRAG: each head's {DEPTH} nearest documents get 1, 1/2, 1/4 … times the head's score.", _mrag, _sum
     ),
     "decay": Way(
-        f"Each head's {DEPTH} nearest documents get 1, 1/2, 1/4 …; heads count alike.",
+        f"Each head's {DEPTH} nearest documents get 1, 1/2, 1/4 …; all heads count equally.",
         lambda seen, heads: _halved(seen, heads.weights),
         _sum,
     ),
     "distance": Way(f"Each head's {DEPTH} nearest documents get 1 divided by their distance.", _by_distance, _sum),
     "split": Way("MRAG's voting on slices of the model's own embedding.", _mrag, _sum, stage=3),
     "fusion": Way(f"Reciprocal rank fusion: each head's {DEPTH} nearest documents get 1/61, 1/62 …", _fused, _sum),
-    SIDE_BY_SIDE: Way("Cosine of the shares of the heads that are on, side by side.", _full, _sum, stage=SHARE),
+    SIDE_BY_SIDE: Way("Cosine of the kept heads' shares, side by side.", _full, _sum, stage=SHARE),
 }
 """At stage 4 'full' is the model's own embedding, the sum of the shares and the rest; see core/retrieval/turned.py."""

@@ -11,8 +11,8 @@ from core.runs.manifest import Manifest
 from core.runs.schema import INT8
 
 _PRECISION = {
-    INT8: "of each head's vector the largest number is 127 steps, and every other is rounded to a step",
-    "float32": "float16 does not hold these numbers",
+    INT8: "in each head's vector the largest number is 127 steps, and all others are rounded to whole steps",
+    "float32": "float16 cannot represent these numbers",
 }
 
 

@@ -107,8 +107,7 @@ def write_mistake(path: Path, error: OSError) -> Mistake:
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return Mistake(
             f"There is not enough space to write {path.name} ({os.strerror(error.errno)}). Free some space and start "
-            "the same "
-            "command again: what is finished is kept."
+            "the same command again: finished parts are kept."
         )
     return Mistake(
         f"{path.name} cannot be written in '{path.parent}' ({error.strerror or error}). Give a folder that can be "

@@ -33,7 +33,7 @@ def locked(path: Path, run: str, shared: bool = False, mark: str = "") -> Iterat
         with _opened(path) as file:
             if not _is_taken(file, path, shared):
                 if not tries_left:
-                    raise Mistake(f"Another job is at work on run '{run}'{_holder(file)}. Wait until it has ended.")
+                    raise Mistake(f"Another job is working on run '{run}'{_holder(file)}. Wait until it has ended.")
                 time.sleep(0.05)
                 continue
             if shared:  # who they are is not for one of them to say; nor is it a job that was killed

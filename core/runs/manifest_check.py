@@ -37,7 +37,7 @@ def _whole(low: int, high: int) -> Kind:
 
 def _text(longest: int) -> Kind:
     return Kind(
-        f"a text of at most {longest:,} letters", lambda value: isinstance(value, str) and len(value) <= longest
+        f"a text of at most {longest:,} characters", lambda value: isinstance(value, str) and len(value) <= longest
     )
 
 
@@ -104,7 +104,7 @@ def problem(found: Any) -> str:
     if not isinstance(files, dict) or len(files) > MOST_FILES or not all(map(_is_file, files, files.values())):
         return "'files' must be a SHA-256 for each path"
     if not _is_modest({key: value for key, value in found.items() if key != "files"}):
-        return "it is nested too deep, too long, or contains invalid text"
+        return "it is too deeply nested, too long, or contains invalid text"
     for name, kind in _FIELDS.items():
         part, key = name.split(".")
         if key not in found[part]:

@@ -47,7 +47,7 @@ def read_topics(run: Run, original: bool = False) -> Topics:
             f"with '{_analyse(run)}'."
         )
     if original and hashlib.sha256("\n".join(table["topic"].to_pylist()).encode()).hexdigest() != TOPICS_SHA256:
-        raise Mistake(f"{path.name} has other topics than FineWeb's 39. Rebuild it with '{_analyse(run)}'.")
+        raise Mistake(f"{path.name} has topics other than FineWeb's 39. Rebuild it with '{_analyse(run)}'.")
     vectors = {stage: _matrix(table[f"stage_{stage}"].combine_chunks()) for stage in manifest.stages}
     if not all(map(is_finite, vectors.values())):
         raise Mistake(f"{path.name} holds a number that is not finite. Rebuild it with '{_analyse(run)}'.")

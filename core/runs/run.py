@@ -68,7 +68,8 @@ class Run:
         self.backend.fetch(path)
         if not is_inside(path, self.cache):
             raise Mistake(
-                f"{path.relative_to(self.folder)} of run '{self.name}' leads out of the cache folder by a symbolic "
+                f"{path.relative_to(self.folder)} of run '{self.name}' points outside the cache folder through a "
+                "symbolic "
                 "link. Put the file itself there."
             )
         return path
@@ -266,7 +267,7 @@ class Run:
         row = row_among(self._vector_docs(manifest), doc) if manifest.is_sampled else doc
         if row < 0:
             raise Mistake(
-                f"The vectors of document {doc + 1:,} are not stored, those of {manifest.with_vectors:,} others are. "
+                f"The vectors of document {doc + 1:,} are not stored; those of {manifest.with_vectors:,} others are. "
                 "Choose one of these, or embed the corpus again."
             )
         part, row = divmod(row, int(manifest.vectors["part_size"]))

@@ -33,19 +33,21 @@ class StepFacts:
 
 
 STEPS: dict[str, StepFacts] = {
-    "embed": StepFacts("vectors", help="documents to head vectors at every stage", files=("",), needs=()),
+    "embed": StepFacts("vectors", help="embed documents: head vectors at every stage", files=("",), needs=()),
     "search": StepFacts(
-        "full-text index", help="a full-text index of titles and texts, for the app's search", files=("search.sqlite",)
+        "full-text index",
+        help="build a full-text index of titles and texts, for the app's search",
+        files=("search.sqlite",),
     ),
     "label": StepFacts(
         "labels",
-        help="a topic for every document: the corpus's own, a language model's, the nearest one, a file's",
+        help="give every document a topic: the corpus's own, a language model's, the nearest, or one from a file",
         files=("labels/", "aspects/", "documents.parquet"),
         all_vectors=True,
     ),
     "analyse": StepFacts(
         "figures",
-        help="head vectors to similarities, probes, profiles and all tables",
+        help="compute similarities, probes, profiles and all tables from head vectors",
         tables=(
             "topic_match",
             "mismatches",
@@ -67,10 +69,12 @@ STEPS: dict[str, StepFacts] = {
         all_vectors=True,
         from_labels=True,
     ),
-    "project": StepFacts("maps", help="head vectors to maps", tables=("maps",), files=("map/",), all_vectors=True),
+    "project": StepFacts(
+        "maps", help="compute maps of head vectors", tables=("maps",), files=("map/",), all_vectors=True
+    ),
     "retrieve": StepFacts(
-        "measurements of retrieval",
-        help="ranking by heads: ways to rank, pruning and weights, measured",
+        "retrieval figures",
+        help="evaluate ranking by heads: ways to rank, pruning and weights",
         tables=(
             "retrieval",
             "importance",
@@ -88,8 +92,8 @@ STEPS: dict[str, StepFacts] = {
         in_all="optional",
     ),
     "layers": StepFacts(
-        "figures of its layers",
-        help="every measure at every layer of a sample",
+        "layer figures",
+        help="compute every measure at every layer, on a sample",
         tables=(
             *("layers", "layer_curves", "layer_profiles", "layer_topics", "layer_documents"),
             *("layer_null", "layer_null_summary"),
@@ -100,15 +104,15 @@ STEPS: dict[str, StepFacts] = {
         in_all="optional",
     ),
     "aspects": StepFacts(
-        "figures of aspects",
-        help="what each head carries: topic, genre, length and other columns, against random slices",
+        "aspect figures",
+        help="measure what each head carries (topic, genre, length and other columns) against random slices",
         tables=("aspects", "aspect_summary", "aspect_values", "aspect_pairs", "aspect_within", "aspect_documents"),
         from_labels=True,
         in_all="optional",
     ),
     "attention": StepFacts(
-        "figures of attention",
-        help="what every head of every layer attends to",
+        "attention figures",
+        help="measure what every head of every layer attends to",
         tables=(
             *("attention", "attention_patterns", "attention_scores", "attention_claims"),
             *("relations", "relation_examples"),
@@ -117,8 +121,8 @@ STEPS: dict[str, StepFacts] = {
         in_all="optional",
     ),
     "ablate": StepFacts(
-        "ablation",
-        help="what happens without each head: switch heads off inside the model, one by one",
+        "ablation figures",
+        help="switch heads off inside the model, one by one, and measure what changes",
         tables=("ablation", "ablation_noise", "ablation_moved", "ablation_pruning"),
         newer=("ablation_pruning",),
         from_labels=True,
@@ -126,7 +130,7 @@ STEPS: dict[str, StepFacts] = {
     ),
     "slim": StepFacts(
         "sample of vectors",
-        help="keep the vectors of a sample only, once there are figures and maps",
+        help="keep only the vectors of a sample, once figures and maps exist",
         files=("heads/",),
         needs=("embed", "analyse", "project"),
         all_vectors=True,

@@ -373,7 +373,7 @@ def _wrong_count(layout: Layout, table: pa.Table, sizes: Sizes) -> str:
     if len(table) > whole:
         return f"has {len(table):,} rows, more than {whole:,}"
     keys = [*([layout.per] if layout.per else []), *layout.keys]
-    return "has rows twice" if len(table.select(keys).group_by(keys).aggregate([])) != len(table) else ""
+    return "has duplicate rows" if len(table.select(keys).group_by(keys).aggregate([])) != len(table) else ""
 
 
 def _wrong_values(name: str, layout: Layout, table: pa.Table, sizes: Sizes) -> str:
@@ -407,7 +407,7 @@ def _wrong_values(name: str, layout: Layout, table: pa.Table, sizes: Sizes) -> s
         if column in ranges and pa.types.is_integer(values.type):
             low, high = ranges[column]
             if pc.min(values).as_py() < low or pc.max(values).as_py() > high:
-                return f"has a '{column}' that is not {low} to {high}"
+                return f"has a '{column}' outside {low} to {high}"
         if column in allowed and not _named(name, column, values) <= set(allowed[column]):
             return f"has a '{column}' that is not known"
         if pa.types.is_fixed_size_list(values.type) or pa.types.is_list(values.type):
@@ -417,4 +417,4 @@ def _wrong_values(name: str, layout: Layout, table: pa.Table, sizes: Sizes) -> s
         if pa.types.is_floating(values.type) and np.isinf(values.to_numpy()).any():
             return f"has a number in '{column}' that is not finite"
     missing = next((column for column in layout.never_null if table[column].null_count), None)
-    return f"is missing figures in '{missing}'" if missing else ""
+    return f"has missing values in '{missing}'" if missing else ""

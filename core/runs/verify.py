@@ -56,7 +56,7 @@ def _checks(
 ) -> Iterator[tuple[Path | None, str]]:
     step = manifest.steps.get("embed")
     if step is None or step.state != "done":
-        yield None, f"The run '{run.name}' is not finished. Start the same 'embed' command again to go on."
+        yield None, f"The run '{run.name}' is not finished. Start the same 'embed' command again to continue."
         return
     digests: list[str] = []
     docs = np.empty(0, dtype=np.int64)
@@ -143,7 +143,7 @@ def _part_problem(
         doc = docs[np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0]]
         return f"{name} holds a number that is not finite, in document {doc}. Rebuild it with '{run.rebuild}'."
     if digest is not None and digest_of(path) != digest:
-        return f"{name} was made from other texts or settings. Rebuild it with '{run.rebuild}'."
+        return f"{name} was made from different texts or settings. Rebuild it with '{run.rebuild}'."
     return ""
 
 
@@ -167,20 +167,20 @@ def _failed_problem(run: Run, manifest: Manifest, left_out: int) -> str:
     except (OSError, pa.ArrowException):
         return "is damaged"
     if len(table) != left_out:
-        return f"names {len(table):,} documents, the manifest says that {left_out:,} were left out"
+        return f"lists {len(table):,} documents, but the manifest says that {left_out:,} were left out"
     if not left_out:
         return ""
     if digest_of(path) != manifest.steps["embed"].fingerprint:
-        return "was made from other inputs than the manifest says"
+        return "was made from inputs other than the manifest says"
     if any(table[name].null_count for name in FAILED.names):
-        return "is missing a document's place, id or reason"
+        return "has a document without a place, id or reason"
     documents = int(manifest.corpus["documents"])
     read = manifest.steps["embed"].counts.get("kept", documents + left_out)
     if documents + left_out != read:
-        return f"names {left_out:,} documents, and {documents:,} are there, but {read:,} were read"
+        return f"lists {left_out:,} documents, and {documents:,} are stored, but {read:,} were read"
     places = table["place"].to_numpy()
     if (np.diff(places) <= 0).any() or places[0] < 0 or places[-1] >= read:
-        return f"has places that do not rise from 0 to {read - 1} at most"
+        return f"has places that are not ascending numbers from 0 to {read - 1}"
     return _there_all_the_same(run, table["id"])
 
 
@@ -193,4 +193,4 @@ def _there_all_the_same(run: Run, left_out: pa.ChunkedArray) -> str:
     found = ids.filter(pc.is_in(ids, value_set=left_out.combine_chunks()))
     if not len(found) or pc.count_distinct(ids).as_py() < len(ids):
         return ""
-    return f"names the document '{found[0].as_py()[:80]}', which documents.parquet has all the same"
+    return f"lists the document '{found[0].as_py()[:80]}', which documents.parquet also contains"

@@ -44,9 +44,9 @@ def check_labels(run: Run, manifest: Manifest) -> Iterator[tuple[Path, str]]:
             problem = _labels_problem(table, int(manifest.corpus["documents"]))
             if not problem and source == active and step is not None:
                 if digest_of(run.labels_path(source)) != step.fingerprint:
-                    problem = "was made from other inputs than the manifest says"
+                    problem = "was made from inputs other than the manifest says"
                 elif not run.documents(["topic"])["topic"].equals(table["topic"]):
-                    problem = "has other topics than documents.parquet, which should have the same"
+                    problem = "has topics that differ from those in documents.parquet"
         except Mistake as mistake:
             yield run.labels_path(source), str(mistake)
             continue
@@ -75,7 +75,7 @@ def _labels_problem(table: pa.Table, documents: int) -> str:
     both = pc.equal(pc.is_null(table["topic"]), pc.is_null(table["reason"]))
     if pc.any(both).as_py():
         doc = pc.index(both, True).as_py()
-        return f"has neither a topic nor a reason for document {doc}, or both"
+        return f"must have either a topic or a reason for document {doc}"
     return ""
 
 
@@ -94,7 +94,7 @@ def check_results(run: Run, manifest: Manifest) -> Iterator[tuple[Path, str]]:
             if not problem and digest_of(path) != manifest.steps[step].fingerprint:
                 name = f"{path.parent.name}/{path.name}"
                 remedy = f"python -m precompute {step} {run.name} --again"
-                problem = f"{name} was made from other inputs than the manifest says. Rebuild it with '{remedy}'."
+                problem = f"{name} was made from inputs other than the manifest says. Rebuild it with '{remedy}'."
             yield path, problem
 
 

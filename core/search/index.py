@@ -87,8 +87,7 @@ def build(path: Path, documents: Iterable[tuple[int, str, str]], digest: str) ->
         if "full" in str(error) or "disk I/O" in str(error):
             raise Mistake(
                 "There is not enough space to write the search index. Free some space and start the same command "
-                "again: what "
-                "is finished is kept."
+                "again: finished parts are kept."
             ) from error
         raise
     return count

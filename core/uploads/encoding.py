@@ -67,7 +67,7 @@ def _by_mark(name: str, data: bytes, encoding: str) -> Decoded:
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
-        raise Mistake(f"{name} says that it is {encoding}, but is damaged. Save it again as UTF-8.") from error
+        raise Mistake(f"{name} is marked as {encoding}, but is damaged. Save it again as UTF-8.") from error
     text = _checked(name, text)
     return Decoded(text) if encoding == "utf-8-sig" else Decoded(text, (f"It was read as {encoding}.",))
 

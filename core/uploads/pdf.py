@@ -51,7 +51,7 @@ def read_pdf(name: str, data: bytes) -> list[Uploaded]:
     if not any(text.strip() for text in texts):
         raise Mistake(
             f"{name} is scanned; no text was found on its {len(pages):,} page{'s' if len(pages) > 1 else ''}. Give it "
-            "a text layer with a text recogniser such as ocrmypdf, or paste the text."
+            "a text layer with OCR software such as ocrmypdf, or paste the text."
         )
     notes = []
     if read < len(pages):

@@ -55,7 +55,7 @@ def _suffix(name: str, data: bytes, most: int) -> str:
         raise Mistake(f"{shown(name)} cannot be read here. Choose a file that ends in {listed(READERS)}.")
     if len(data) > most:
         raise Mistake(
-            f"{shown(name)} has {len(data) / 1e6:,.1f} MB, more than the {most / 1e6:,.0f} MB that are taken. "
+            f"{shown(name)} is {len(data) / 1e6:,.1f} MB; the limit is {most / 1e6:,.0f} MB. "
             "Choose a smaller file, or paste the part that matters."
         )
     if not data:

@@ -116,7 +116,7 @@ def _texts(name: str, values: Iterator[Any], notes: tuple[str, ...]) -> list[Upl
     if not found:
         raise Mistake(f"{name} is an empty list. Choose a file with texts in it.")
     if count > MAX_TEXTS:
-        notes = (*notes, f"Only the first {MAX_TEXTS} of {count:,} texts were taken.")
+        notes = (*notes, f"Only the first {MAX_TEXTS} of {count:,} texts were read.")
     return [Uploaded(called, text, notes) for called, text in found]
 
 

@@ -52,7 +52,7 @@ def _refuse_bombs(name: str, archive: zipfile.ZipFile) -> None:
         or any(member.file_size > max(_SMALL, MAX_RATIO * member.compress_size) for member in members)
     ):
         raise Mistake(
-            f"{name} unpacks to far more than a document holds ({unpacked / 1e6:,.0f} MB), so it was not read."
+            f"{name} unpacks to far more than a Word document should ({unpacked / 1e6:,.0f} MB), so it was not read."
         )
     if any(_leads_out(member.filename) for member in members):
         raise Mistake(f"{name} contains paths that point outside it, so it was not read.")

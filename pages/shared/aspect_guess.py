@@ -27,10 +27,10 @@ _NOT_GUESSED = (TOPIC, LENGTH)
 """The page has the topic already, and the length can be counted."""
 
 
-TITLE = "What else it is, head by head"
+TITLE = "Other aspects, head by head"
 CAPTION = (
-    "The value whose documents are the nearest on average; “right” is for how many documents of the corpus a probe "
-    "reads it correctly from that head."
+    "The value whose documents are nearest on average. “Right”: the share of corpus documents for which a probe reads "
+    "it correctly from that head."
 )
 
 
@@ -95,9 +95,9 @@ def aspects_section(state: RunState, stage: int, head: int, vectors: np.ndarray)
         st.markdown(f"{plain(one.title.capitalize())}: {', '.join(said)}.{none}")
         table[one.title] = show.cells(one.guesses)
         table[f"right, {one.title}"] = list(one.right)
-    with st.expander(f"Every head; head {head} is the chosen one"):
+    with st.expander(f"Every head (chosen: head {head})"):
         st.dataframe(table, hide_index=True)
-    st.caption(f"{CAPTION} Named are the heads that carry the aspect beyond random slices.")
+    st.caption(f"{CAPTION} The heads named are those that carry the aspect beyond random slices.")
 
 
 def row_names(heads: int) -> list[str]:

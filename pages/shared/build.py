@@ -69,7 +69,7 @@ class Build:
                 self.sentence = f"{report['step']}: {report['sentence']}"
             self._listener.join()
         if self._process.returncode:
-            self.problem = self._said.removeprefix("headscope: ") or "The job ended without saying why."
+            self.problem = self._said.removeprefix("headscope: ") or "The job stopped without an error message."
         outcome = "failed" if self.problem else "ok"
         count("headscope_builds_total", outcome)
         event("build", run="demo", ms=self._clock.ms, outcome=outcome)

@@ -33,7 +33,7 @@ def choose_run() -> RunState | None:
     if trouble := trouble_at(cache_folder()):
         when = f"by {moment}" if (moment := fetched_by(cache_folder())) else "before"
         st.sidebar.warning(
-            f"This page shows what the server had fetched {when}. {plain(trouble)}", icon=":material/cloud_off:"
+            f"This page shows what the server fetched {when}. {plain(trouble)}", icon=":material/cloud_off:"
         )
     names = list(states)
     first = next((name for name in (setting("HEADSCOPE_RUN"), "demo") if name in states), names[0])
@@ -43,7 +43,7 @@ def choose_run() -> RunState | None:
         "run",
         names,
         first,
-        help="A run is one corpus embedded with one model at one layer: a folder of the cache.",
+        help="A run is one corpus embedded with one model at one layer: one folder in the cache.",
     )
     state = states[name]
     if state.manifest is not None:
@@ -162,7 +162,7 @@ def choose_other_run(state: RunState) -> RunState | None:
         return None
     name = linked(
         st.selectbox,
-        "Beside another run",
+        "Compare with another run",
         "beside",
         ["", *others],
         "",

@@ -280,8 +280,8 @@ def _head_index(run: Run, version: str, stage: int) -> HeadIndex:
     needed = docs * width * (4 if manifest.vectors["dtype"] == "float32" else 2)  # int8 is held as float16
     if needed > MOST_VECTORS:
         raise Mistake(
-            f"All vectors of stage {stage} would take {needed / 2**30:.1f} GB in memory, and a page may hold "
-            f"{MOST_VECTORS / 2**30:.0f} GB. Keep those of a sample, with 'python -m precompute slim {run.name}'."
+            f"The vectors of stage {stage} would take {needed / 2**30:.1f} GB of memory; a page may use at most "
+            f"{MOST_VECTORS / 2**30:.0f} GB. Store a sample only, with 'python -m precompute slim {run.name}'."
         )
     found = HeadIndex.of(run.finite_vectors(stage), manifest.shape.heads, docs, space_of(run, manifest, stage))
     for array in (found.vectors, found.lengths):

@@ -48,6 +48,6 @@ def read_document(state: RunState, doc: int) -> None:
     """The document, whole; a long text is scrolled in its own box."""
     row = documents(state).row(doc)
     st.subheader(f"Document {doc + 1}", anchor=False)
-    cut = ", cut for the model" if row["truncated"] else ""
+    cut = ", truncated for the model" if row["truncated"] else ""
     with st.container(height=READING if len(row["text"]) > LONG else "content", border=False):
         open_card(Card(row["title"], [row["topic"], f"{row['tokens']:,} tokens{cut}"], row["text"]))

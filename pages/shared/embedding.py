@@ -337,7 +337,7 @@ def _watch(ticket: Ticket[Any]) -> None:
     if ticket.over:
         st.rerun()
     if before := model_pool().queue.before(ticket):
-        said = f"Waiting: {before} document{'s' if before > 1 else ''} before you."
+        said = f"Waiting: {before} document{'s' if before > 1 else ''} ahead of yours."
     else:
         said = ticket.doing or "Starting …"
     st.progress(ticket.fraction, text=plain(said))

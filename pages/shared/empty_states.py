@@ -121,7 +121,7 @@ def not_made(state: RunState, step: str) -> None:
     what, icon = STEPS[step].makes, _ICONS.get(step, ":material/hourglass_empty:")
     if state.run.is_locked():
         st.info(f"A job is still working on the run {plain(state.run.name)}, which has no {what} yet.", icon=icon)
-        st.button("Look again", icon=":material/refresh:")
+        st.button("Check again", icon=":material/refresh:")
         return
     st.info(f"The run {plain(state.run.name)} has vectors, but no {what} yet.", icon=icon)
     st.caption("Create them in a terminal, then reload this page.")
@@ -139,7 +139,7 @@ def no_labels(what: str) -> None:
 _LOST = {
     1: "what each head read before a projection mixes the heads, the only stage where a slice is certain to be a head",
     2: "what the projection makes of the heads",
-    3: "the model's own embedding, and with it what a search with the whole model finds",
+    3: "the model's own embedding, and so the results of a search with the whole model",
 }
 """What is not to be seen without a stage."""
 
@@ -152,7 +152,7 @@ def slim(manifest: Manifest, run: str) -> None:
     with st.container(border=True):
         st.markdown(f":material/layers_clear: **A slim run: it stores {stage_names(manifest.stages)}**")
         lines = [f"- stage {stage} {STAGES[stage].name}: {_LOST[stage]}" for stage in missing]
-        st.markdown("\n".join(["What it cannot show:", "", *lines, _compared(manifest)]))
+        st.markdown("\n".join(["What this run cannot show:", "", *lines, _compared(manifest)]))
         st.caption("To add them, embed the corpus again without --stages. Readers see this run until that is finished:")
         st.code(brings_stages(run, manifest), language=None, wrap_lines=True)
 
@@ -164,12 +164,12 @@ def some_vectors(manifest: Manifest, run: str) -> None:
     with st.container(border=True):
         st.markdown(f":material/layers_clear: **A slim run: it stores the vectors of {sampled(manifest)}**")
         st.markdown(
-            "Figures, maps and the heat map cover all documents: they were made before the other vectors were "
-            "deleted. What it cannot show:\n\n"
-            "- the vectors of a document that is not among them, and the documents nearest to it\n"
-            "- a nearest document that is not among them: this page, Your document and the Retrieval lab search only "
+            "Figures, maps and the heat map cover all documents: they were computed before the other vectors were "
+            "deleted. What this run cannot show:\n\n"
+            "- the vectors of other documents, and the documents nearest to them\n"
+            "- other documents among the nearest: this page, Your document and the Retrieval lab search only "
             "the documents with vectors, and evaluate queries on those alone\n"
-            "- figures for other labels, topics or queries, and other maps: they are made from all vectors"
+            "- figures for other labels, topics or queries, and other maps: they need all vectors"
         )
         st.caption("To add them, embed the corpus again. Readers see this run until that is finished:")
         st.code(brings_stages(run, manifest), language=None, wrap_lines=True)
@@ -197,10 +197,10 @@ def half_built(state: RunState) -> None:
         _build_demo()
     elif state.run.is_locked():
         st.info(f"The run {plain(state.run.name)} is being built. Check back later.", icon=":material/hourglass:")
-        st.button("Look again", icon=":material/refresh:")
+        st.button("Check again", icon=":material/refresh:")
     else:
         st.warning(
-            f"The run {plain(state.run.name)} was interrupted. Start the same command again; what is finished is kept.",
+            f"The run {plain(state.run.name)} was interrupted. Start the same command again; finished parts are kept.",
             icon=":material/pause_circle:",
         )
         if state.run.name == "demo":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec
+from typing import ParamSpec, TypeVar
 
 import streamlit as st
 
@@ -25,17 +25,19 @@ def show_problem(problem: object, kind: str = "", icon: str = ":material/error:"
 
 
 Given = ParamSpec("Given")
+Shown = TypeVar("Shown")
 
 
-def shows_mistakes(section: Callable[Given, None]) -> Callable[Given, None]:
+def shows_mistakes(section: Callable[Given, Shown]) -> Callable[Given, Shown | None]:
     """For a section: a file that is missing or damaged costs it alone, not the page, and its sentence is shown."""
 
     @wraps(section)
-    def shown(*args: Given.args, **kwargs: Given.kwargs) -> None:
+    def shown(*args: Given.args, **kwargs: Given.kwargs) -> Shown | None:
         try:
-            section(*args, **kwargs)
+            return section(*args, **kwargs)
         except Mistake as mistake:
             show_problem(mistake)
+            return None
 
     return shown
 
@@ -57,14 +59,14 @@ def among(state: RunState, what: str = "Looked for") -> str:
     assert state.manifest is not None
     if not state.manifest.is_sampled:
         return ""
-    return f" {what} among the {sampled(state.manifest)} whose vectors this run keeps."
+    return f" {what} among the {sampled(state.manifest)} whose vectors this run stores."
 
 
 def no_vectors(state: RunState, doc: int, what: str) -> None:
     """In the place of ``what``, for a document whose vectors are not kept."""
     assert state.manifest is not None
     st.info(
-        f"No {what}: this run keeps the vectors of {sampled(state.manifest)}, and document {doc + 1:,} is not among "
-        "them. Its similarities and its places on the maps are kept.",
+        f"No {what}: this run stores the vectors of {sampled(state.manifest)}, and document {doc + 1:,} is not among "
+        "them. Its similarities and its positions on the maps are stored.",
         icon=":material/layers_clear:",
     )

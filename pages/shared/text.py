@@ -13,6 +13,8 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:&^=])")
 # neither eye nor screen reader meets, keeps them apart.
 _FOUND_LATER = re.compile(r"(https?|www|mailto|xmpp|:(?=[\w+-]+(?:/\w+)?:)|(?<=\w)@(?=\w))", re.IGNORECASE)
 _APART = "\u2060"
+_BREAKS = re.compile(r"[^\S\u00a0]+")
+"""White space but for the space that keeps a number and its unit on one line."""
 NAME_LENGTH = 30
 """Letters of a name on an axis."""
 
@@ -24,7 +26,7 @@ def visible(text: object) -> str:
 
 def plain(text: object) -> str:
     """For places that read Markdown: every character that Markdown could act on is escaped, lines become one."""
-    one_line = re.sub(r"\s+", " ", visible(text)).strip()
+    one_line = _BREAKS.sub(" ", visible(text)).strip()
     return _MARKDOWN.sub(r"\\\1", _FOUND_LATER.sub(rf"\1{_APART}", one_line))
 
 

@@ -22,7 +22,7 @@ from pages.shared.run_version import LAYERS, one_version, version_of
 from pages.shared.show import Remake, figure, theme
 from pages.shared.text import plain
 
-TITLE = "How much of the embedding is whose?"
+TITLE = "What the embedding is made of"
 
 
 def term_rows(state: RunState, table: str) -> list[Row]:

@@ -6,6 +6,7 @@ Not within a fragment: one that is run again does not call the fragment that wat
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -102,21 +103,59 @@ def explain_asked(state: RunState) -> None:
         why_similar(state, corpus_text(state, doc), corpus_text(state, other))
 
 
+@dataclass(frozen=True)
+class WhySimilar:
+    """Two texts that were explained, as the page shows it."""
+
+    first: WhyText
+    second: WhyText
+    found: Explanation
+    baseline: Baseline | None
+    """What random pairs have; None if that was not measured."""
+    less: bool
+    """Whether that is subtracted."""
+    chosen: Term
+    """The head whose words are shown."""
+    words: HeadWords | None = None
+
+    @property
+    def steps(self) -> tuple[Explanation, float]:
+        """Of the waterfall: the values, and where they begin."""
+        if not self.less or self.baseline is None:
+            return self.found, 0.0
+        values = self.found.values - self.baseline.mean
+        return Explanation(self.found.cosine, self.found.terms, values), self.baseline.cosine
+
+    @property
+    def cells(self) -> np.ndarray:
+        """Of the grid, ``[term]``, rounded so that they add up."""
+        shown, start = self.steps
+        return rounded_to_sum(shown.values, round(self.found.cosine, PLACES) - round(start, PLACES), PLACES)
+
+    @property
+    def waterfall_caption(self) -> str:
+        if self.less:
+            return "From the mean cosine of random pairs to that of this pair: the terms that differ most; bars add up."
+        return "The terms that change the cosine most; bars add up to it."
+
+
+def pair_caption(first: WhyText, second: WhyText) -> str:
+    one, other = (shortened(text.name, 90) for text in (first, second))
+    return f"“{one}” and “{other}”: the cosine of the model's own embeddings (stage 3), taken apart."
+
+
 @shows_mistakes
-def why_similar(state: RunState, first: WhyText, second: WhyText) -> None:
+def why_similar(state: RunState, first: WhyText, second: WhyText) -> WhySimilar | None:
     """The sentence, the waterfall, the grid, and the words of one head."""
     st.subheader(TITLE, help=why("why similar", "random pairs"), anchor=False)
-    st.caption(
-        f"“{plain(shortened(first.name, 90))}” and “{plain(shortened(second.name, 90))}”: the cosine of the model's "
-        "own embeddings (stage 3), taken apart."
-    )
+    st.caption(plain(pair_caption(first, second)))
     if not (first.text.strip() and second.text.strip()):
         st.info("One of the two texts is empty.", icon=":material/info:")
-        return
+        return None
     found = explained(state, first, second)
     if found is None:
         _stored(state, first, second)
-        return
+        return None
     baseline = random_pairs(state, found.terms)
     st.markdown(f"**{plain(summary(found))}**")
     less = False
@@ -129,10 +168,10 @@ def why_similar(state: RunState, first: WhyText, second: WhyText) -> None:
     else:
         st.markdown(plain(against_random(found, baseline)))
         less = linked_toggle("Subtract random pairs", "beyond", why("random pairs"))
-    _waterfall(found, baseline if less else None)
-    chosen = _chosen(found)
-    _grid(found, baseline, less, chosen)
-    _words(state, chosen, first, second)
+    shown = WhySimilar(first, second, found, baseline, less, _chosen(found))
+    _waterfall(shown)
+    _grid(shown)
+    return replace(shown, words=_words(state, shown.chosen, first, second))
 
 
 def _stored(state: RunState, first: WhyText, second: WhyText) -> None:
@@ -157,7 +196,7 @@ def _stored(state: RunState, first: WhyText, second: WhyText) -> None:
         waterfall(found, 0.0, theme()),
         "why-stored",
         lambda: _table(found),
-        f"From the shares that the run stores for layer {layer}, without the model; the model brings all other terms, "
+        f"From the shares that the run stores for layer {layer}, without the model. The model adds all other terms, "
         "random pairs and words.",
         alt=f"Waterfall of what the heads of layer {layer} add to the cosine.",
     )
@@ -169,20 +208,13 @@ def _space(run: Run, version: str) -> ShareSpace:
     return read_share_space(run)
 
 
-def _waterfall(found: Explanation, less: Baseline | None) -> None:
-    values = found.values if less is None else found.values - less.mean
-    start = 0.0 if less is None else less.cosine
-    drawn = waterfall(Explanation(found.cosine, found.terms, values), start, theme())
-    said = (
-        "The terms that change the cosine most; bars add up to it."
-        if less is None
-        else ("From the mean cosine of random pairs to that of this pair: the terms that differ most; bars add up.")
-    )
+def _waterfall(shown: WhySimilar) -> None:
+    found = shown.found
     figure(
-        drawn,
+        waterfall(*shown.steps, theme()),
         "why-waterfall",
         lambda: _table(found),
-        f"{said} Residual {abs(found.residual):.0e}.",
+        f"{shown.waterfall_caption} Residual {abs(found.residual):.0e}.",
         alt=f"Waterfall of the terms that add most to the cosine of {signed(found.cosine, PLACES)}.",
     )
 
@@ -191,30 +223,29 @@ def _table(found: Explanation) -> pa.Table:
     return pa.Table.from_pylist(found.as_json()["terms"])
 
 
-def _grid(found: Explanation, baseline: Baseline | None, less: bool, chosen: Term) -> None:
+def _grid(pair: WhySimilar) -> None:
     """Layers × heads of the pair, and of random pairs beside it."""
     st.markdown("##### Layers × heads")
+    found, baseline, shown = pair.found, pair.baseline, pair.cells
     usual = None if baseline is None else rounded_to_sum(baseline.mean, baseline.cosine, PLACES)
-    if less and baseline is not None and usual is not None:
-        total = round(found.cosine, PLACES) - round(baseline.cosine, PLACES)
-        shown = rounded_to_sum(found.values - baseline.mean, total, PLACES)
-    else:
-        shown = rounded_to_sum(found.values, found.cosine, PLACES)
     heads = max(term.head or 0 for term in found.terms)
     boxes = st.columns(2, gap="medium") if usual is not None and heads <= _WIDE else [st.container(), st.container()]
     limit = max(
         float(np.abs(_head_values(found.terms, values)).max()) for values in (shown, usual) if values is not None
     )
     with boxes[0]:
-        st.caption("This pair, less random pairs" if less else "This pair")
-        _one_grid("pair", found, shown, baseline, limit, chosen)
+        st.caption("This pair, less random pairs" if pair.less else "This pair")
+        _one_grid("pair", found, shown, baseline, limit, pair.chosen)
     if usual is not None and baseline is not None:
         with boxes[1]:
             st.caption(f"Random pairs, the mean of {baseline.pairs:,}")
-            _one_grid("random", Explanation(baseline.cosine, found.terms, baseline.mean), usual, None, limit, chosen)
+            _one_grid(
+                "random", Explanation(baseline.cosine, found.terms, baseline.mean), usual, None, limit, pair.chosen
+            )
     st.caption(
         "Click a head to see its words. ff: feed-forward block; bias: biases of the layer. What two terms have in "
-        "common is split evenly between them. A head's share is direct: what later layers make of its output is theirs."
+        "common is split evenly between them. A head's share is direct: what later layers compute from its output "
+        "counts as theirs."
     )
 
 
@@ -265,7 +296,7 @@ def _chosen(found: Explanation) -> Term:
     return term if term in value else max(heads, key=value.__getitem__)
 
 
-def _words(state: RunState, chosen: Term, first: WhyText, second: WhyText) -> None:
+def _words(state: RunState, chosen: Term, first: WhyText, second: WhyText) -> HeadWords | None:
     """Which words make up one head's value: both texts shaded, and the pairs of words as a matrix."""
     assert chosen.layer is not None
     assert chosen.head is not None
@@ -273,14 +304,8 @@ def _words(state: RunState, chosen: Term, first: WhyText, second: WhyText) -> No
     st.markdown(f"##### {plain(name[0].upper() + name[1:])}, word by word", help=why("why words"))
     words = head_in_both(state, first, second, chosen.layer, chosen.head)
     if words is None:
-        return
-    parts = rounded_to_sum([words.values[0].sum(), words.values[1].sum()], words.value, PLACES)
-    st.markdown(
-        plain(
-            f"It adds {signed(words.value, PLACES)} to the cosine: {signed(parts[0], PLACES)} by what it read in the "
-            f"first text, {signed(parts[1], PLACES)} by what it read in the second."
-        )
-    )
+        return None
+    st.markdown(plain(words_sentence(words)))
     limit = shade_limit(words)
     st.html(shade_legend(limit))
     for column, text, pieces, values in zip(
@@ -290,17 +315,31 @@ def _words(state: RunState, chosen: Term, first: WhyText, second: WhyText) -> No
             st.caption(plain(shortened(text.name, 90)))
             st.html(shaded(text.text, pieces, values, limit))
     _matrix(words, name)
+    return words
+
+
+def words_sentence(words: HeadWords) -> str:
+    parts = rounded_to_sum([words.values[0].sum(), words.values[1].sum()], words.value, PLACES)
+    return (
+        f"It adds {signed(words.value, PLACES)} to the cosine: {signed(parts[0], PLACES)} by what it read in the first "
+        f"text, {signed(parts[1], PLACES)} by what it read in the second."
+    )
+
+
+def matrix_caption(words: HeadWords, name: str) -> str:
+    return (
+        f"Pairs of words: together {signed(words.shared, PLACES)}, what {name} adds to both texts in the same "
+        f"direction. The remaining {signed(words.value - words.shared, PLACES)} lies between this head and all other "
+        "terms. Equal words are one row or column."
+    )
 
 
 def _matrix(words: HeadWords, name: str) -> None:
-    rest = words.value - words.shared
     figure(
         matrix_figure(words, theme()),
         "why-words",
         lambda: _matrix_table(words),
-        f"Pairs of words: together {signed(words.shared, PLACES)}, what {name} adds to both texts in the same "
-        f"direction. The other {signed(rest, PLACES)} lies between this head and all other terms. Equal words are one "
-        "row or column.",
+        matrix_caption(words, name),
         alt=f"Matrix of the words of both texts by what {name} makes of each pair.",
     )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import streamlit as st
@@ -37,8 +38,20 @@ class SearchingText:
     own: int = -1
 
 
+@dataclass(frozen=True)
+class WithoutHead:
+    """What a text is near with all heads, and with one of them switched off."""
+
+    sentence: str
+    """How far the embedding moves."""
+    remain: str = ""
+    lists: Mapping[str, list[Card]] = field(default_factory=dict)
+    """By title; none in a run that does not store the model's own embedding."""
+    caption: str = ""
+
+
 @shows_mistakes
-def without_head_section(state: RunState, asked: SearchingText, count: int = SHOWN) -> None:
+def without_head_section(state: RunState, asked: SearchingText, count: int = SHOWN) -> WithoutHead | None:
     """A layer and a head to choose, how far the embedding moves without it, and its neighbours before and after."""
     assert state.manifest is not None
     shape = state.manifest.shape
@@ -50,18 +63,27 @@ def without_head_section(state: RunState, asked: SearchingText, count: int = SHO
         st.caption(f"The head is switched off inside the model, live. {reason}")
     if not asked.text.text.strip():
         st.info("The text is empty.", icon=":material/info:")
-        return
+        return None
     found = without_head(state, asked.text, layer, head)
     if found is None:
-        return
-    st.markdown(plain(moved_sentence(found)))
+        return None
+    sentence = moved_sentence(found)
+    st.markdown(plain(sentence))
     if OUTPUT not in state.manifest.stages:
         st.info(
             "This run does not store stage 3, the model's own embedding, so the corpus cannot be searched with it.",
             icon=":material/layers_clear:",
         )
-        return
-    _neighbours(state, asked, found, count)
+        return WithoutHead(sentence)
+    near = _neighbours(state, asked, found, count, sentence)
+    st.markdown(near.remain)
+    sides = zip(st.columns(2, gap="medium"), near.lists.items(), ("with", "without"), strict=True)
+    for column, (title, items), key in sides:
+        with column, st.container(key=f"neighbours-{key}"):
+            st.markdown(f"##### {title}")
+            cards(items)
+    st.caption(near.caption)
+    return near
 
 
 def moved_sentence(found: OneHeadOff) -> str:
@@ -79,29 +101,25 @@ def moved_sentence(found: OneHeadOff) -> str:
     )
 
 
-def _neighbours(state: RunState, asked: SearchingText, found: OneHeadOff, count: int) -> None:
-    assert state.manifest is not None
+def _neighbours(state: RunState, asked: SearchingText, found: OneHeadOff, count: int, sentence: str) -> WithoutHead:
     docs = vector_docs(state)
     before, after = (_cosines(state, vector, asked.own) for vector in (found.plain, found.without))
     lists = [largest(scores, min(count, int(np.isfinite(scores).sum()))) for scores in (before, after)]
     stay = len(set(lists[0].tolist()) & set(lists[1].tolist()))
-    st.markdown(f"{stay} of the {len(lists[0])} nearest documents stay among them.")
     titles = ("With all heads", f"Without layer {found.layer} head {found.head}")
-    for column, title, key, rows, own, other, word in zip(
-        st.columns(2, gap="medium"), titles, ("with", "without"), lists, (before, after), (after, before),
-        ("now", "was"), strict=True,
-    ):  # fmt: skip
-        with column, st.container(key=f"neighbours-{key}"):
-            st.markdown(f"##### {title}")
-            cards(
-                [
-                    _card(state, int(docs[row]), place, float(own[row]), _moved(other, row, place, word), asked)
-                    for place, row in enumerate(rows.tolist(), 1)
-                ]
-            )
-    st.caption(
+    sides = zip(titles, lists, (before, after), (after, before), ("now", "was"), strict=True)
+    return WithoutHead(
+        sentence,
+        f"{stay} of the {len(lists[0])} nearest documents remain among the nearest.",
+        {
+            title: [
+                _card(state, int(docs[row]), place, float(own[row]), _moved(other, row, place, word), asked)
+                for place, row in enumerate(rows.tolist(), 1)
+            ]
+            for title, rows, own, other, word in sides
+        },
         "Cosines of the model's own embedding (stage 3). Only this text was embedded without the head: the corpus "
-        f"documents are the stored ones, with the head on.{among(state)}"
+        f"documents are the stored ones, with the head on.{among(state)}",
     )
 
 
@@ -137,13 +155,13 @@ def standout_head(state: RunState) -> tuple[int, int, str]:
         rows = [row for row in heads if row["measure"] == measure]
         if rows:
             most = min(rows, key=lambda row: float(row["change"]))
-            return int(most["layer"]), int(most["head"]), "It begins with the head whose removal costs most."
+            return int(most["layer"]), int(most["head"]), "Preselected: the head whose removal costs most."
     if state.analysed and run.has(run.analysis_path("null")):
         rows = [row for row in analysis(state, "null").to_pylist() if (row["stage"], row["measure"]) == (1, "names")]
         rows = [row for row in rows if row["head"]]
         if rows:
             best = max(rows, key=lambda row: float(row["value"]))
-            return layer, int(best["head"]), "It begins with the head that finds topics best by itself at stage 1."
+            return layer, int(best["head"]), "Preselected: the head that finds topics best by itself at stage 1."
     return layer, 1, ""
 
 

@@ -124,7 +124,7 @@ class Actors:
         answered, _ = self._ray.wait(list(self._asked), num_returns=1, timeout=_PATIENCE)
         if not answered and not self._up:
             self._on_event(
-                f"waiting for a replica, for which Ray needs room ({self._replicas.num_cpus} CPU, "
+                f"waiting for a replica: Ray needs free resources ({self._replicas.num_cpus} CPU, "
                 f"{self._replicas.num_gpus:g} GPU)"
             )
         for answer in answered:
@@ -148,6 +148,6 @@ def _ray() -> Any:
     except ImportError as error:
         raise Mistake(
             "--engine ray needs Ray, which is not installed. Install it with 'pip install -r requirements-ray.txt', on "
-            "all machines of the cluster."
+            "every machine of the cluster."
         ) from error
     return ray

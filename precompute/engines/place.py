@@ -44,8 +44,8 @@ def _in_array(environment: Mapping[str, str]) -> tuple[int, int]:
     last = _number(environment, "SLURM_ARRAY_TASK_MAX", first + (count - 1) * step)
     if step < 1 or last != first + (count - 1) * step or (here - first) % step:
         raise Mistake(
-            f"The array's numbers are not a plain range ({count} from {first} to {last}), so that their order is not "
-            "known. Give --array=0-7, or the like; what is finished is not made again."
+            f"The array's numbers are not a plain range ({count} from {first} to {last}), so their order is not "
+            "known. Use --array=0-7, for example; finished parts are not repeated."
         )
     return count, (here - first) // step
 

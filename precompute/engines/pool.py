@@ -119,10 +119,10 @@ class _Schedule:
         if self._lost[part] >= _LOSSES:
             at = "before they had loaded a model" if part is None else f"at part {part + 1}"
             raise Mistake(
-                f"{_LOSSES} workers have died {at}. {dead.how} See what they wrote above, and start the same command "
-                "again: what is finished is kept."
+                f"{_LOSSES} workers have died {at}. {dead.how} Check their output above, then start the same command "
+                "again: finished parts are kept."
             )
-        self._on_event(f"a worker has died, and is replaced. {dead.how}")
+        self._on_event(f"a worker died and is being replaced. {dead.how}")
         if part is not None:
             self._again.append(part)
         self.start()

@@ -66,7 +66,7 @@ def numbers(reader: CorpusReader, place: RankPlace, on_event: OnEvent) -> Iterat
                 return
             if not reading.is_at_work():
                 reading.start()
-            on_event(f"rank {place.rank} of {place.world} waits for part {number + 1} to be read")
+            on_event(f"rank {place.rank} of {place.world} is waiting for part {number + 1} to be read")
             time.sleep(PATIENCE)
     finally:
         reading.stop()

@@ -47,7 +47,7 @@ def lead(task: EmbedTask, on_event: OnEvent) -> None:
         if orphan is not None:
             on_event(worker.work(orphan, on_event))
         else:
-            on_event(f"rank 0 waits for {len(left):,} parts of others")
+            on_event(f"rank 0 is waiting for {len(left):,} parts of other ranks")
             time.sleep(_PATIENCE)
 
 
@@ -68,7 +68,7 @@ def follow(run: Run, spec: PartSpec, files: ModelFiles, refuse: Callable[[], Non
 
 def not_beside(run: str) -> Mistake:
     return Mistake(
-        f"Ranks cannot make a new '{run}' beside the finished one in an object store. Choose another run name, or "
+        f"Ranks cannot build a new '{run}' beside the finished one in an object store. Choose another run name, or "
         "replace it with --engine local or ray."
     )
 
@@ -114,10 +114,10 @@ def _laid_down(run: Run, inputs: str, place: RankPlace, refuse: Callable[[], Non
             heard = time.monotonic()
         elif time.monotonic() - heard > GIVEN_UP:
             raise Mistake(
-                f"Rank 0, which reads the corpus, was not heard of for {GIVEN_UP / 60:.0f} minutes. Start it, and "
-                "then the same command here again: what is finished is kept."
+                f"Rank 0, which reads the corpus, has not been heard from for {GIVEN_UP / 60:.0f} minutes. Start it, "
+                "then start the same command here again: finished parts are kept."
             )
-        on_event(f"rank {place.rank} of {place.world} waits for part {number + 1} to be read by rank 0")
+        on_event(f"rank {place.rank} of {place.world} is waiting for rank 0 to read part {number + 1}")
         time.sleep(_PATIENCE)
 
 

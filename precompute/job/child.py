@@ -73,10 +73,10 @@ class Child:
     def _last_words(self) -> str:
         status = self._process.wait()
         if status >= 0:
-            return f"Its process ended with status {status}."
+            return f"The process ended with status {status}."
         with contextlib.suppress(ValueError):
-            return f"Its process was ended by signal {-status} ({signal.Signals(-status).name})."
-        return f"Its process was ended by signal {-status}."
+            return f"The process was ended by signal {-status} ({signal.Signals(-status).name})."
+        return f"The process was ended by signal {-status}."
 
 
 class Isolated:

@@ -211,13 +211,13 @@ def refuse_missing(run: Run, manifest: Manifest, step: str) -> None:
     """Refuses a run that lacks what ``step`` needs: other steps, or the vectors of all documents."""
     if STEPS[step].all_vectors and manifest.is_sampled:
         raise Mistake(
-            f"The run '{run.name}' keeps the vectors of {sampled(manifest)}, and '{step}' needs those of all. Embed "
+            f"The run '{run.name}' stores the vectors of {sampled(manifest)}, and '{step}' needs all of them. Embed "
             f"it again with 'python -m precompute all {run.name} --source … --replace'."
         )
     for needed in STEPS[step].needs:
         if not manifest.is_done(needed):
             raise Mistake(
-                f"'{step}' needs what '{needed}' makes, and '{needed}' is not done for the run '{run.name}'. Run "
+                f"'{step}' needs the results of '{needed}', which has not been run for '{run.name}'. Run "
                 f"'{command(needed, run.name)}' first."
             )
 

@@ -94,7 +94,7 @@ class AnswerStore:
                 path.parent.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise Mistake(
-                    f"The folder '{path.parent}' cannot be made ({error.strerror}). Give another one with --cache."
+                    f"The folder '{path.parent}' cannot be created ({error.strerror}). Give another one with --cache."
                 ) from error
             self.connection = self._connect()
             self._reading = self._connect()
@@ -118,10 +118,10 @@ class AnswerStore:
         application, version = _written_by(connection)
         if application not in (0, _APPLICATION) or version > _SCHEMA_VERSION:
             raise Mistake(
-                f"'{self.path}' was not written by this version of Headscope. Move it away, or use the other one."
+                f"'{self.path}' was not written by this version of Headscope. Move it elsewhere, or use that version."
             )
         if application == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            raise Mistake(f"'{self.path}' is another program's database. Move it away.")
+            raise Mistake(f"'{self.path}' is another program's database. Move it elsewhere.")
         for statement in _TABLES:
             connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {_APPLICATION}")
@@ -236,12 +236,12 @@ def _written_by(connection: sqlite3.Connection) -> tuple[int, int]:
     return application, version
 
 
-_DAMAGED = "is damaged. Move it away, or bring back a copy of it: without it every answer has to be paid for again."
+_DAMAGED = "is damaged. Restore a copy of it, or move it elsewhere: without it, every answer has to be paid for again."
 _REMEDIES = {
     "locked": "is locked by another process. Wait until that has finished, then start again.",
     "readonly": "cannot be written. Make it writable, or give another cache with --cache.",
-    "unable to open": "cannot be opened or made. Give a folder that can be written with --cache.",
-    "full": "has no room to grow. Free some space and start the same command again: what is paid for is kept.",
+    "unable to open": "cannot be opened or created. Give a folder that can be written with --cache.",
+    "full": "cannot grow: the disk is full. Free some space and start the same command again: paid answers are kept.",
     "malformed": _DAMAGED,
     "not a database": _DAMAGED,
     "disk I/O": "caused a disk error. Check the disk, then start the same command again.",

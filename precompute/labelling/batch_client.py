@@ -24,7 +24,7 @@ _MARK = "headscope"
 """The batch's metadata that holds our own name for it."""
 _LOOKED_AT = 1_000
 """Batches of the account, the newest first, among which a lost one is looked for."""
-_LATER = "Start the same command again later: batches go on at the server, and are found again."
+_LATER = "Start the same command again later: batches continue on the server and are picked up again."
 
 T = TypeVar("T")
 
@@ -121,7 +121,7 @@ class BatchClient:
             except Exception as error:  # the library does not wrap what happens in mid-download
                 if attempt + 1 == self._config.tries:
                     kind = type(error).__name__
-                    raise Mistake(f"A batch's answers could not be fetched whole ({kind}). {_LATER}") from None
+                    raise Mistake(f"A batch's answers could not be fetched completely ({kind}). {_LATER}") from None
                 time.sleep(self._config.backoff * 2**attempt)
         into.seek(0)
 

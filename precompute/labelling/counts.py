@@ -71,8 +71,8 @@ class Purse:
         self._promised, self._dearest = 0.0, 1.0
         if config.max_cost is not None and price_of(config.model, config.base_url) is None:
             raise Mistake(
-                f"--max-cost needs a price, and that of {config.model!r} at this server is not known (known are "
-                f"OpenAI's {', '.join(PRICES)}). Leave --max-cost out, or take one of these."
+                f"--max-cost needs a price, and the price of {config.model!r} at this server is not known (known: "
+                f"OpenAI's {', '.join(PRICES)}). Leave out --max-cost, or use one of these."
             )
 
     def price(self, asked: AskedQuestion, again: bool = False) -> float:

@@ -73,7 +73,11 @@ def fault_of(error: Exception, config: AskConfig, secret: Secret) -> Fault:
         return Fault(Remedy.STOP, f"{where} {secret.clean(error)}. {_KEPT}")
     if not isinstance(error, openai.APIStatusError):
         timed_out = isinstance(error, openai.APITimeoutError | TimeoutError)
-        said = f"took longer than {config.timeout:g} s" if timed_out else "cannot be reached or broke off its answer"
+        said = (
+            f"took longer than {config.timeout:g} s"
+            if timed_out
+            else "cannot be reached or stopped in the middle of its answer"
+        )
         return Fault(Remedy.AGAIN, f"{where} {said}.")
     status, said = error.status_code, secret.clean(_message(error))
     codes = f"{error.code} {error.type} {error.param}".lower()

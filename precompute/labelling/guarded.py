@@ -54,7 +54,7 @@ class _Limited(httpx2.AsyncByteStream, httpx2.SyncByteStream):
 def guard(response: httpx2.Response) -> None:
     """Called before a body is read, and before a redirect is followed."""
     if response.headers.get("content-encoding", "").strip().lower() not in ("", _PLAIN):
-        raise Refused("answered with packed data, though it was asked not to. Turn compression off there")
+        raise Refused("answered with compressed data, although it was asked not to. Turn compression off there")
     if response.has_redirect_location:
         _refuse_elsewhere(response.request.url, response.headers["location"])
     most = MOST_OF_A_FILE if response.request.url.path.endswith("/content") else MOST_OF_AN_ANSWER

@@ -113,13 +113,13 @@ class ArchivedRun:
                 continue
             named = is_plain(rest) and rest not in seen and may_have(manifest, rest)
             if top != name or not _is_file(member) or not named:
-                raise self._bad(f"holds what its {MANIFEST} does not name ({member.name[:120]!r})")
+                raise self._bad(f"contains a file that its {MANIFEST} does not list ({member.name[:120]!r})")
             seen.add(rest)
             self._write(archive, member, folder / rest, manifest.files.get(rest))
         if manifest is None:
             raise self._bad("is empty")
         if missing := sorted(set(manifest.files) - seen):
-            raise self._bad(f"does not hold all that its {MANIFEST} names: {missing[0]} is missing")
+            raise self._bad(f"is incomplete: {missing[0]}, listed in its {MANIFEST}, is missing")
         return name, manifest
 
     def _write(self, archive: tarfile.TarFile, member: tarfile.TarInfo, path: Path, expected: str | None) -> None:
@@ -131,13 +131,13 @@ class ArchivedRun:
                 self._left -= len(piece)
                 if self._left < 0:
                     raise Mistake(
-                        f"'{self.path.name}' holds more than {self._most_gb:g} GB, and is not unpacked. If you trust "
+                        f"'{self.path.name}' holds more than {self._most_gb:g} GB and was not unpacked. If you trust "
                         "it, raise the limit with --most-gb."
                     )
                 digest.update(piece)
                 file.write(piece)
         if expected is not None and digest.hexdigest() != expected:
-            raise self._bad(f"has another {member.name.partition('/')[2]} than its {MANIFEST} says (SHA-256)")
+            raise self._bad(f"has a {member.name.partition('/')[2]} that does not match its {MANIFEST} (SHA-256)")
 
     def _bad(self, what: str) -> Mistake:
         return Mistake(f"'{self.path.name}' {what}. Get the file again.")

@@ -63,7 +63,7 @@ def data_set_card(contents: RunContents, repo: str, licence: str | None, finding
     lines += ["## Open it", "", "```python", "import headscope", f'run = headscope.open_run("hf:{repo}")', "```", ""]
     lines += [f"In a clone of Headscope: `python -m precompute fetch hf:{repo}`, then `make run`.", ""]
     if findings:
-        lines += ["## What the figures say", ""]
+        lines += ["## Findings", ""]
         lines += [f"- {escaped(one.sentence)} *{escaped(one.evidence)}*" for one in findings]
         lines.append("")
     return "\n".join([*lines, "## Files", "", *_files(contents), ""])

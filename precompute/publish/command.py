@@ -45,7 +45,7 @@ def publish(config: PublishConfig) -> list[str]:
     """Does what is asked; returns a sentence per thing that was written."""
     run = open_run(config.cache, config.run)
     if config.to is None and config.html is None:
-        raise Mistake("Say where to: --to FILE.tar.zst, --to FOLDER, --to hf:USER/NAME, or --html FILE.")
+        raise Mistake("Give a destination: --to FILE.tar.zst, --to FOLDER, --to hf:USER/NAME, or --html FILE.")
     said = []
     if config.to is not None:
         if is_hub_run(config.to):
@@ -75,7 +75,7 @@ def _sent(contents: RunContents, config: PublishConfig) -> str:
     path = Path(to).expanduser()
     if ending_of(path):
         write_archive(contents, path)
-        return f"{path}: {what}; the archive has {path.stat().st_size / 1e6:,.1f} MB. Unpack it with 'unpack {path}'."
+        return f"{path}: {what}; the archive is {path.stat().st_size / 1e6:,.1f} MB. Unpack it with 'unpack {path}'."
     _write_folder(contents, path)
     return f"{path}: {what}."
 
@@ -115,15 +115,20 @@ def publish_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--to",
         metavar="WHERE",
-        help="FILE.tar.zst, a new folder, or hf:USER/NAME, a data set of the Hugging Face Hub (token: HF_TOKEN)",
+        help="FILE.tar.zst, a new folder, or hf:USER/NAME, a dataset on the Hugging Face Hub (token: HF_TOKEN)",
     )
     command.add_argument("--html", type=Path, metavar="FILE", help="one HTML file that needs no server and no network")
     command.add_argument("--without-texts", action="store_true", help="leave out texts, titles, addresses and queries")
     command.add_argument(
-        "--texts", choices=TEXTS, default="cut", help="in the HTML file: whole, cut to a paragraph (default), or none"
+        "--texts",
+        choices=TEXTS,
+        default="cut",
+        help="texts in the HTML file: whole, cut to a paragraph (default), or none",
     )
-    command.add_argument("--licence", metavar="NAME", help="of the corpus, for the hub's card: cc-by-4.0, odc-by …")
-    command.add_argument("--public", action="store_true", help="a new data set is public (default: private)")
+    command.add_argument(
+        "--licence", metavar="NAME", help="licence of the corpus, for the hub's card: cc-by-4.0, odc-by …"
+    )
+    command.add_argument("--public", action="store_true", help="make a new dataset public (default: private)")
 
 
 def publish_from(options: argparse.Namespace, write_html: HtmlWriter | None = None) -> list[str]:
@@ -134,7 +139,7 @@ def publish_from(options: argparse.Namespace, write_html: HtmlWriter | None = No
 
 
 def unpack_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("file", type=Path, metavar="FILE", help="an archive that 'publish' has written")
+    command.add_argument("file", type=Path, metavar="FILE", help="an archive written by 'publish'")
     _incoming(command)
 
 
@@ -145,9 +150,9 @@ def fetch_options(command: argparse.ArgumentParser) -> None:
 
 def _incoming(command: argparse.ArgumentParser) -> None:
     add_cache(command)
-    command.add_argument("--as", dest="name", metavar="NAME", help="of the run in the cache (default: its own)")
+    command.add_argument("--as", dest="name", metavar="NAME", help="name of the run in the cache (default: its own)")
     command.add_argument(
-        "--most-gb", type=float, default=MOST_GB, metavar="N", help=f"refuse more (default: {MOST_GB})"
+        "--most-gb", type=float, default=MOST_GB, metavar="N", help=f"refuse runs larger than N GB (default: {MOST_GB})"
     )
 
 
@@ -160,7 +165,7 @@ def fetched(name: str, cache: Path) -> str:
 
 
 def arrived(run: Run) -> Sequence[str]:
-    return [f"{run.name}: {int(run.manifest().corpus['documents']):,} documents, verified. It is in the cache."]
+    return [f"{run.name}: {int(run.manifest().corpus['documents']):,} documents, verified and added to the cache."]
 
 
 __all__ = ["PREFIX", "arrived", "fetch", "fetched", "publish", "publish_from", "unpack"]

@@ -31,7 +31,7 @@ def repo_of(address: str) -> str:
     """``USER/NAME`` of ``hf:USER/NAME``."""
     match = _NAME.fullmatch(address)
     if match is None:
-        raise Mistake(f"{address[:120]!r} names no data set of the hub. Write hf:USER/NAME.")
+        raise Mistake(f"{address[:120]!r} is not the name of a dataset on the hub. Write hf:USER/NAME.")
     return match["repo"]
 
 
@@ -67,7 +67,7 @@ def fetch(address: str, cache: Path, name: str | None = None, most_gb: float = M
     failed = f"The run '{address}' could not be fetched"
     with (
         room_for_run(cache) as room,
-        _explained(failed, "Check its name and the network; for a private data set set HF_TOKEN."),
+        _explained(failed, "Check its name and the network; for a private dataset, set HF_TOKEN."),
     ):
         from huggingface_hub import HfApi
 
@@ -75,7 +75,7 @@ def fetch(address: str, cache: Path, name: str | None = None, most_gb: float = M
         info = api.dataset_info(repo, files_metadata=True)
         sizes = {one.rfilename: one.size or 0 for one in info.siblings or ()}
         if not 0 < sizes.get(MANIFEST, 0) <= MOST_BYTES:
-            raise Mistake(f"The data set '{repo}' is not a run of Headscope: it has no {MANIFEST}. Give another one.")
+            raise Mistake(f"The dataset '{repo}' is not a run of Headscope: it has no {MANIFEST}. Give another one.")
         bring = _bringer(api, repo, str(info.sha), room / name)
         bring(MANIFEST)
         if not is_unchanged((room / name / MANIFEST).read_bytes()):
@@ -88,7 +88,7 @@ def fetch(address: str, cache: Path, name: str | None = None, most_gb: float = M
             bring(path)
             expected = manifest.files.get(path)
             if expected is not None and sha256_of(room / name / path) != expected:
-                raise Mistake(f"{path} of '{repo}' is not what its {MANIFEST} says (SHA-256). Ask who published it.")
+                raise Mistake(f"{path} of '{repo}' does not match its {MANIFEST} (SHA-256). Ask who published it.")
         shutil.rmtree(room / name / ".cache", ignore_errors=True)  # what the client notes for itself
         return install(room / name, cache, name)
 

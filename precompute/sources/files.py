@@ -97,7 +97,7 @@ def _readable(file: SourceFile, kinds: Collection[str]) -> bool:
 
 
 def _known(kinds: Collection[str]) -> str:
-    return f"Known are {listed(kinds)}; each but .parquet also with {' or '.join(UNPACKERS)}."
+    return f"Supported: {listed(kinds)}; all but .parquet also with {' or '.join(UNPACKERS)}."
 
 
 def _name(folder: Path) -> str:

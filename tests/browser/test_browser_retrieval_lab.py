@@ -101,7 +101,7 @@ def test_a_head_switched_off_changes_the_strip_which_stays_in_view(page: Page, a
     page.get_by_role("tab", name="Pruning").click()
     expect(page.get_by_role("heading", name="Which heads can be pruned")).to_be_visible(timeout=SLOW)
     settle(page)
-    page.get_by_role("heading", name="What each head is needed for").scroll_into_view_if_needed()
+    page.get_by_role("heading", name="How much each head is needed").scroll_into_view_if_needed()
     in_viewport(strip)
     expect(strip).to_contain_text("kept heads 11 of 12")
 

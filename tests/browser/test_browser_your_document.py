@@ -120,6 +120,8 @@ def test_paste_profile_stage_head_words_and_downloads(
     assert {each["documents"][0]["id"] for each in told["neighbours"]} == {run.documents(["id"])["id"][40].as_py()}
     report = found["HTML report"].read_text(encoding="utf-8")
     assert "Where head 7 looks" in report
+    assert "<h2>Without this head</h2>" in report
+    assert "<h2>Why are these two similar?</h2>" not in report, "nobody has asked"
     assert not re.search(
         r"<script|<a |href|src=|url\(|https?://", re.sub(r"<details>.*?</details>|&lt;.*?&gt;", "", report)
     )
@@ -278,7 +280,7 @@ def test_without_a_head_the_neighbours_are_shown_before_and_after(opened: Callab
 BAD: dict[str, tuple[Callable[[], bytes], str]] = {
     "scan.pdf": (lambda: _pdf(None), "scan.pdf is scanned; no text was found"),
     "locked.pdf": (lambda: _pdf(None, "secret"), "locked.pdf is encrypted and needs a password"),
-    "bomb.docx": (_bomb, "bomb.docx unpacks to far more than a document holds"),
+    "bomb.docx": (_bomb, "bomb.docx unpacks to far more than a Word document should"),
     "program.txt": (lambda: b"\x7fELF\x02\x01\x01\x00\x00\x00" * 50, "program.txt is not a text file"),
     "nothing.txt": (lambda: b"", "nothing.txt is empty"),
 }

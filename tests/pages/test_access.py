@@ -48,15 +48,18 @@ def test_the_names_of_providers() -> None:
 @pytest.mark.parametrize(
     ("section", "said"),
     [
-        *((without({**SHARED, **PROVIDER}, key), f"lacks {key}.") for key in (*SHARED, *PROVIDER)),
-        ({}, "lacks redirect_uri, cookie_secret."),
-        (SHARED, "lacks client_id, client_secret, server_metadata_url."),
-        ({**SHARED, **PROVIDER, "cookie_secret": ""}, "lacks cookie_secret."),
-        ({**SHARED, **PROVIDER, "cookie_secret": 12345678901234567890}, "lacks cookie_secret."),
+        *((without({**SHARED, **PROVIDER}, key), f"is missing {key}.") for key in (*SHARED, *PROVIDER)),
+        ({}, "is missing redirect_uri, cookie_secret."),
+        (SHARED, "is missing client_id, client_secret, server_metadata_url."),
+        ({**SHARED, **PROVIDER, "cookie_secret": ""}, "is missing cookie_secret."),
+        ({**SHARED, **PROVIDER, "cookie_secret": 12345678901234567890}, "is missing cookie_secret."),
         ({**SHARED, **PROVIDER, "cookie_secret": SECRET[:-1]}, "too short to be secure"),
         ({**SHARED, **PROVIDER, "redirect_uri": "https://heads.example.org/"}, "redirect_uri"),
         ({**SHARED, **PROVIDER, "redirect_uri": "heads.example.org/oauth2callback"}, "redirect_uri"),
-        ({**SHARED, "okta": without(PROVIDER, "client_id")}, "[auth.okta] in Streamlit's secrets lacks client_id."),
+        (
+            {**SHARED, "okta": without(PROVIDER, "client_id")},
+            "[auth.okta] in Streamlit's secrets is missing client_id.",
+        ),
         ({**SHARED, "my_okta": PROVIDER}, "underscore"),
     ],
 )

@@ -152,7 +152,7 @@ def test_what_a_job_is_still_making_is_told_and_not_asked_for(
         app = page_at(tmp_path, page, monkeypatch)
     assert "A job is still working on the run planted" in said(app)
     assert app_code(app) == []
-    assert "Look again" in [button.label for button in app.button]
+    assert "Check again" in [button.label for button in app.button]
 
 
 def app_code(app: AppTest) -> list[str]:

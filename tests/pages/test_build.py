@@ -53,4 +53,4 @@ def test_the_last_words_of_a_job_that_fails_are_its_problem(job: Callable[[str],
 
 
 def test_a_job_that_fails_without_a_word(job: Callable[[str], Build]) -> None:
-    assert ended(job("import sys; sys.exit(1)")).problem == "The job ended without saying why."
+    assert ended(job("import sys; sys.exit(1)")).problem == "The job stopped without an error message."

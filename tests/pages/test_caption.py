@@ -39,7 +39,7 @@ def test_values_have_their_labels_and_intervals() -> None:
 def test_many_values_are_a_range_under_each_label() -> None:
     figure = go.Figure(go.Bar(x=[3, 1, 2, 40], y=["a", "a", "a", "b"], orientation="h"))
     figure.update_layout(xaxis={"ticksuffix": " %"})
-    assert numbers(figure) == "a 3 values from 1 to 3, b 40"
+    assert numbers(figure) == "a 3 values from 1 to 3 %, b 40 %"
     assert numbers(go.Figure(go.Scatter(y=list(range(100))))) == "100 values from 0 to 99"
 
 

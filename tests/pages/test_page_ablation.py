@@ -49,15 +49,15 @@ def test_the_planted_heads_are_named_and_the_first_one_is_looked_at(
         "Heads whose removal helps",
         "Does reading a head show that it matters?",
         "Documents that move most without layer 6, head 11",
-        "How many heads can go?",
+        "How many heads can be removed?",
     ]
     assert "Layer 2 head 3: 8.0 points more of topic match by names without it (95 % CI" in text
     assert "Their attention types are not measured yet. Run `python -m precompute attention demo`." in text
     assert "50.0\u00a0%<small>−10.0 (−12.0 to −8.0)</small><small>below the noise</small>" in text
     assert "**Slice**: at stage 1 it finds the topic for 59\u00a0% of the documents, above random slices." in text
     assert "layer 6 head 11" in text.split("Reads the topic, and matters")[1].split(".")[0]
-    assert "1 of its 2 nearest documents stay." in text
-    assert "**2 of 72 heads** can go" in text
+    assert "1 of its 2 nearest documents remain." in text
+    assert "**2 of 72 heads** can be removed" in text
     assert "nDCG@10 0.698 against 0.700 with all heads (−0.2 points, 95 % CI −1.2 to +0.8)" in text
     assert "Random heads: −12.0 points (−14.0 to −10.0)" in text
     assert "python -m precompute export demo --heads heads.json --to" in text
@@ -72,7 +72,7 @@ def test_the_overview_says_it_too(cache: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_another_head_document_and_measure_by_the_address(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = page_at(cache, PAGE, monkeypatch, layer="2", head="3", effect="angle", moved="2")
     headings = [heading.value for heading in app.subheader]
-    assert headings[:2] == ["Angle that documents move without each head", "Layer 2, head 3"]
+    assert headings[:2] == ["Angle by which documents move without each head", "Layer 2, head 3"]
     assert "It moves by **18.0°**" in said(app)
     app.selectbox(key="moved").set_value(1).run()
     assert "It moves by **19.0°**" in said(app)

@@ -97,10 +97,10 @@ def test_a_link_with_positions_alone_sets_the_weights(crossed: Path, monkeypatch
 def test_weights_of_a_link_are_not_overruled_but_can_be(crossed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = page_at(crossed, PAGE, monkeypatch, 120, mix="3", **{"aspect.genre": FOLLOW})
     assert app.query_params["mix"] == "3"
-    assert "not the ones learned for these switches" in shown(app)
+    assert "not those learned for these switches" in shown(app)
     app.button(key="aspect weights").click().run()
     assert app.query_params["mix"] == learned(crossed, {"genre": FOLLOW}, 3)
-    assert "not the ones learned for these switches" not in shown(app)
+    assert "not those learned for these switches" not in shown(app)
 
 
 def test_a_run_without_aspects_has_no_switches(planted_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,7 +61,7 @@ def test_the_page_says_what_each_head_carries(cache: Path, monkeypatch: pytest.M
 def test_another_aspect_head_and_measure_by_widgets_and_address(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = page_at(cache, PAGE, monkeypatch, aspect="genre", head="2", by="balanced", value="1")
     assert app.selectbox(key="aspect").value == "genre"
-    assert "chance 25.0 %" in said(app)
+    assert "chance 25.0\u00a0%" in said(app)
     table = read_analysis(Run(cache, "planted"), "aspect_documents").to_pylist()
     mine = [row for row in table if (row["stage"], row["aspect"], row["code"]) == (1, "genre", 1)]
     right = sum(row["predicted"][2] == 1 for row in mine)
@@ -113,12 +113,14 @@ def test_the_figure_parts_heads_by_what_they_carry_and_escapes_names() -> None:
     both = (rows((0.6, None), (0.5, "above"), (0.2, "within")), rows((0.6, None), (0.3, "within"), (0.5, "above")))
     figure = pair_figure(("<b>topic", "genre"), both, Slices((0.3, 0.3), (0.05, 0.02), 0.0), "accuracy", "light")
     ellipse, across, up = figure.data
-    assert max(ellipse.x) == pytest.approx(0.3 + 0.05 * np.sqrt(5.991))
-    assert max(ellipse.y) == pytest.approx(0.3 + 0.02 * np.sqrt(5.991), abs=1e-3)
+    assert max(ellipse.x) == pytest.approx(30 + 5 * np.sqrt(5.991))
+    assert max(ellipse.y) == pytest.approx(30 + 2 * np.sqrt(5.991), abs=0.1)
     assert (across.name, across.text, up.name, up.text) == ("&lt;b&gt;topic", ("1",), "genre", ("2",))
+    assert (list(across.x), list(across.y)) == ([50], [30])
+    assert figure.layout.xaxis.ticksuffix == figure.layout.yaxis.ticksuffix == "\u00a0%"
     assert "genre: heads 2" in pair_alt(("topic", "genre"), both)
     counts = np.array([[3, 1], [0, 4]])
-    assert confusion_figure(counts, ["a", "b"], "dark").data[0].z.tolist() == [[0.75, 0.25], [0, 1]]
+    assert confusion_figure(counts, ["a", "b"], "dark").data[0].z.tolist() == [[75, 25], [0, 100]]
 
 
 def test_a_text_gets_the_value_of_the_nearest_examples_in_each_head() -> None:

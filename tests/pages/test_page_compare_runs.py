@@ -126,7 +126,7 @@ def test_a_brush_of_another_map_or_of_none_is_left_out(
 ) -> None:
     app = open_page(run="one", beside="two", brush=brush)
     assert "brush" not in app.query_params
-    assert ("names a brush that does not exist" in said(app)) is told
+    assert ("names a selection that does not exist" in said(app)) is told
 
 
 def test_a_large_run_is_sampled_and_says_so(open_page: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch) -> None:

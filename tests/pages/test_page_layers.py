@@ -55,7 +55,7 @@ def test_the_page_says_where_topics_are_and_shows_the_last_layer(
         "Where in depth do heads specialise?",
         "Layers × heads",
         "Layer 4, full embedding, at stage 1",
-        "How much of the embedding is whose?",
+        "What the embedding is made of",
     ]
     assert figures(app)["Topic match"] == cell(made, "topic_match", layer=4, stage=1, head=0)
     assert plain("All 60 documents.") in said(app)

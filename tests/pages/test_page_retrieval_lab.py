@@ -94,7 +94,7 @@ def test_two_ways_side_by_side(retrieved_cache: Path, monkeypatch: pytest.Monkey
                 "What weights gain",
             ],
         ),
-        ("pruning", ["Which heads can be pruned", "What each head is needed for"]),
+        ("pruning", ["Which heads can be pruned", "How much each head is needed"]),
         ("export", ["Export"]),
     ],
 )
@@ -207,7 +207,7 @@ def test_a_run_that_has_not_been_judged_can_be_asked_all_the_same(
     assert [heading.value for heading in app.subheader] == ["What the kept heads find"]
     assert "Kept heads: 2 of 4" in shown(app)
     app = page_at(planted_cache, PAGE, monkeypatch, 120, query="3", mix="1,3", tab="metrics")
-    assert "has vectors, but no measurements of retrieval yet" in shown(app)
+    assert "has vectors, but no retrieval figures yet" in shown(app)
     assert "python -m precompute retrieve planted" in shown(app)
 
 

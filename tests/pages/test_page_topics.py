@@ -502,7 +502,7 @@ def test_a_damaged_file_of_labels_costs_its_own_section(
 
 def test_the_confusion_is_coloured_by_shares_of_its_rows() -> None:
     drawn = confusion_figure(["a", "<b>"], np.array([[3, 1], [0, 0]]), ("one", "other"), "light").data[0]
-    assert drawn.z[0].tolist() == [0.75, 0.25]
+    assert drawn.z[0].tolist() == [75, 25]
     assert np.isnan(drawn.z[1]).all()
     assert list(drawn.customdata[0][1]) == ["a", "&lt;b&gt;", 1]
 

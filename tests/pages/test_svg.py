@@ -53,6 +53,34 @@ def test_axes_have_their_texts_escaped_and_round_ticks() -> None:
     assert not re.search(r"<script|href|url\(", drawn)
 
 
+def test_a_waterfalls_bars_begin_where_the_one_above_ends() -> None:
+    bars = go.Waterfall(
+        orientation="h",
+        y=["start", "<up>", "down", "cosine"],
+        x=[2, 5, -4, 3],
+        measure=["absolute", "relative", "relative", "total"],
+        text=["2", "+5", "−4", "3"],
+        increasing={"marker": {"color": "#00aa00"}},
+        decreasing={"marker": {"color": "#aa0000"}},
+        totals={"marker": {"color": "#777777"}},
+    )
+    figure = plain_figure().add_trace(bars).update_layout(yaxis=None).update_layout(showlegend=False)
+    found = picture(figure)  # ten pixels a unit from 50; four rows of 25 pixels from 20, bars of 18 in their middle
+    rows = [
+        (float(one.attrib["x"]), float(one.attrib["width"]), float(one.attrib["y"]), one.attrib["fill"])
+        for one in found.iter("rect")
+    ]
+    assert rows == [
+        (50, 20, 23.5, "#777777"),
+        (70, 50, 48.5, "#00aa00"),
+        (80, 40, 73.5, "#aa0000"),
+        (50, 30, 98.5, "#777777"),
+    ]
+    texts = [one.text for one in found.iter("text")]
+    assert texts[-4:] == ["2", "+5", "−4", "3"]
+    assert {"start", "<up>", "down", "cosine"} < set(texts)
+
+
 def test_every_small_map_has_its_points_and_heads_and_is_not_stretched() -> None:
     places = np.random.default_rng(0).uniform(0, 1, (50, 4, 2)) * [1, 3]
     own = places[0]

@@ -37,6 +37,19 @@ def test_a_colour_would_be_found(text: str) -> None:
     assert COLOUR.search(text)
 
 
+PERCENT_OF_PLOTLY = re.compile(r"""[:"']\+?\.\d~?%["'}]""")
+
+
+def test_no_axis_or_hover_text_has_plotlys_own_percent_sign() -> None:
+    """It stands right after the number; sentences have a space there, and so has ``PERCENT_TICKS``."""
+    for written in ('"tickformat": ".0%"', "%{x:.1%}", "%{{y:+.1~%}}"):
+        assert PERCENT_OF_PLOTLY.search(written), written
+    drawing = [path for path in sources() if "plotly" in path.read_text(encoding="utf-8")]
+    assert len(drawing) > 20
+    found = [path.name for path in drawing if PERCENT_OF_PLOTLY.search(path.read_text(encoding="utf-8"))]
+    assert found == []
+
+
 def test_streamlits_own_theme_is_this_one() -> None:
     settings = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
     assert settings["theme"] == theme.STREAMLIT

@@ -37,6 +37,7 @@ def refused(call: Callable[[], object]) -> str:
 
 def test_plain_leaves_markdown_nothing_to_act_on() -> None:
     assert plain("a_b *c* [d](e)\n<f>") == r"a\_b \*c\* \[d\]\(e\) \<f\>"
+    assert plain("59\u00a0% \u2003\n of 2") == "59\u00a0% of 2"  # a number and its sign stay on one line
     # In finished text Streamlit looks for these again: a mark of no width keeps them apart.
     assert plain("http://x") == "http\u2060\\://x"
     assert plain(":material/home:") == "\\:\u2060material/home\\:"
@@ -120,7 +121,7 @@ def test_a_file_of_a_run_that_is_a_link_to_elsewhere_is_not_read(
     place.symlink_to(hostile_cache / "hostile" / file)
     run = Run(tmp_path / "cache", "run")
     said = refused(lambda: (run.documents(), run.head_vectors(1, 1)))
-    assert "of run 'run' leads out of the cache folder by a symbolic link. Put the file itself there." in said
+    assert "of run 'run' points outside the cache folder through a symbolic link. Put the file itself there." in said
     assert refused(lambda: run.lock().__enter__()).startswith(file.split("/part")[0])  # no job writes there either
 
 
@@ -191,7 +192,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
         ("vectors", "stages", [3, 1], "'vectors.stages' must be some of 1, 2, 3, 4, in order"),
         ("corpus", "documents", 10**12, "'corpus.documents' must be a whole number from 0 to 2,147,483,647"),
         ("corpus", "extra", {"title": "string"}, "'corpus.extra' must name columns of the corpus's own"),
-        ("corpus", "source", "\ud800", "it is nested too deep, too long, or contains invalid text"),
+        ("corpus", "source", "\ud800", "it is too deeply nested, too long, or contains invalid text"),
         ("steps", "embed", [], "'steps.embed' is not an object"),
     ],
 )

@@ -97,7 +97,7 @@ def test_two_documents_of_the_corpus_are_explained_beside_random_pairs(
     assert "word by word" in text
     assert "Residual" in text
     assert "<script>alert" not in text.replace("\\<script", "")
-    assert "How much of the embedding is whose?" in text
+    assert "What the embedding is made of" in text
     assert "Heads make up" in text
 
 

@@ -17,17 +17,22 @@ import pytest
 from core.analysis.document_profile import Profile, Ranks, Reliability, consensus
 from core.model.attention import Attended, Piece
 from core.model.chunks import Chunk, Reach
+from core.model.head_words import HeadWords
+from core.model.ledger import Explanation, Term
 from core.uploads import MAX_CHARACTERS
+from pages.shared.cards import Card
 from pages.shared.data import RunState
-from pages.shared.embedding import EmbeddedText
+from pages.shared.embedding import EmbeddedText, WhyText
 from pages.shared.figures.words import resting, runs, strongest_words, words_html
 from pages.shared.heads_in_address import heads_named
 from pages.shared.show import defused
+from pages.shared.why_similar import WhySimilar
+from pages.shared.without_head import WithoutHead
 from pages.use.your_document.documents import MOST, PASTED, OwnDocuments
 from pages.use.your_document.export import as_json, file_name, whole_table
 from pages.use.your_document.figures import MOST_TOPICS, activation_figure, profile_figure, shown_topics
 from pages.use.your_document.input import EXAMPLE
-from pages.use.your_document.report import report_html
+from pages.use.your_document.report import Experiments, report_html
 from pages.use.your_document.state import DocumentView, consensus_sentences, standing
 from tests.support.synthetic import FOOTBALL_REPORT, misnamed_run
 
@@ -57,8 +62,10 @@ def test_the_sentences_of_agreement_and_of_a_document_about_nothing() -> None:
     ]
     alone = a_profile([[60, 50, 40], [1, 90, 2], [1, 2, 90]])
     first, second, third = consensus_sentences(alone, consensus(alone), TOPICS)
-    assert first.startswith("The full embedding finds no topic that stands out; first comes “rivers”, nearer than 60 %")
-    assert second == "None of the 2 heads votes for it: it is what they add up to, and no single head says it."
+    assert first.startswith(
+        "The full embedding finds no topic that stands out; the nearest is “rivers”, nearer than 60 %"
+    )
+    assert second == "None of the 2 heads votes for it: it is what they add up to, but no single head votes for it."
     assert third == "Elsewhere: head 1 for “engines”; head 2 for “poems”."
 
 
@@ -152,6 +159,43 @@ def test_what_is_taken_away_says_what_votes_weigh(report: DocumentView) -> None:
     by_names = report_html(replace(report, reference="names"), None)
     assert by_names.count("<td>right for 0 of 100 documents</td>") >= 3
     assert "Compared with topics by topic names" in by_names
+
+
+def test_the_report_has_the_experiments_that_the_page_shows(report: DocumentView) -> None:
+    """0.5 = 0.3 of head 1 + 0.25 of head 2 − 0.05 of the embeddings; two words of the texts, one of them the same."""
+    bare = report_html(report, None)
+    assert "Without this head" not in bare
+    assert "Why are these two similar?" not in bare
+    terms = (Term("embedding"), Term("head", 1, 1), Term("head", 1, 2))
+    pieces = (Piece(0, 4, "Goal", False), Piece(4, 5, "!", False))
+    words = HeadWords(
+        (pieces, pieces),
+        (np.array([0.1, 0.05]), np.array([0.2, -0.05])),
+        (("Goal",), ("Goal",)),
+        np.array([[0.2, 0.0], [0.0, -0.01]]),
+    )
+    own, other = WhyText("report", "Goal!"), WhyText("<b>other", "Goal!")
+    found = Explanation(0.5, terms, np.array([-0.05, 0.3, 0.25]))
+    similar = WhySimilar(own, other, found, None, False, terms[1], words)
+    without = WithoutHead(
+        "Without layer 1 head 2, the embedding turns by 9.0°.",
+        "1 of the 2 nearest documents remain among the nearest.",
+        {"With all heads": [Card("1. <i>first", ["football", "was 2"], "Text.", -0.25)], "Without layer 1 head 2": []},
+        "Cosines of the model's own embedding (stage 3).",
+    )
+    page = report_html(report, None, seen=Experiments(without=without, similar=similar))
+    assert "the embedding turns by 9.0°. 1 of the 2 nearest documents remain among the nearest." in page
+    assert "<summary>−0.25 <b>1. &lt;i&gt;first</b>" in page
+    assert "“report” and “&lt;b&gt;other”" in page
+    bars = re.findall(r'<text[^>]*text-anchor="(?:start|end)">([+−.\d]+)</text>', page.split("taken apart")[1])
+    assert bars[:4] == ["+0.300", "+0.250", "−0.050", "0.500"], "the waterfall"
+    grid = re.search(r"<h3>Layers × heads</h3>.*?<tbody>(.*?)</tbody>", page)
+    assert grid is not None
+    assert re.sub("<[^>]+>", " ", grid[1]).split() == ["layer", "1", ".300", ".250", ".550"]
+    assert "It adds 0.300 to the cosine: 0.150 by what it read in the first text, 0.150 by" in page
+    assert 'class="hs-less"' in page
+    assert "<script" not in page
+    assert "<b>other" not in page
 
 
 def test_a_document_that_is_near_to_everything_is_told_to_be() -> None:

@@ -212,7 +212,7 @@ def test_all_runs_it_on_request_only(made: AblateConfig, command: Callable[..., 
     [
         ("ablation", {"kind": "neuron"}, "has a 'kind' that is not known"),
         ("ablation", {"layer": 3}, "has a 'layer' that is not 1 to 2"),
-        ("ablation", {"change": None}, "is missing figures in 'change'"),
+        ("ablation", {"change": None}, "has missing values in 'change'"),
         ("ablation_noise", {"draw": 0}, "has a 'draw' that is not 1 to 1000"),
         ("ablation_moved", {"before": [99]}, "names documents in 'before' that the run does not have"),
         ("ablation_moved", {"place": 11}, "has a 'place' that is not 1 to 10"),

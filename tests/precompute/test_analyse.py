@@ -375,7 +375,7 @@ def test_the_head_of_a_file_sorted_by_topic_gives_no_recommendation(
     }
     said = " ".join(command("report", "sorted", "--cache", tmp_path).out.split())
     assert "of 4 heads:" not in said
-    assert said.count("no heads are recommended: see 'What the figures say'") == 6  # two tasks at three stages
+    assert said.count("no heads are recommended: see 'Findings'") == 6  # two tasks at three stages
     assert "extract at stage" not in said
 
 
@@ -546,7 +546,7 @@ def test_a_twin_that_would_take_too_long_is_left_out_and_the_report_says_so(tmp_
     assert read_analysis(run, "untrained").num_rows == 0
     found = [one for one in json.loads(report(tmp_path, "large", True))["findings"] if one["about"] == "untrained"]
     assert [one["evidence"] for one in found] == [
-        "Its 2,000,000,000 parameters take too long on a processor; run 'analyse' on a GPU."
+        "Its 2,000,000,000 parameters take too long on a CPU; run 'analyse' on a GPU."
     ]
 
 

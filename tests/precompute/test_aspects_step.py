@@ -142,7 +142,7 @@ def test_too_small_a_sample_is_refused(tmp_path: Path) -> None:
     [
         ("aspects", "verdict", "perhaps", "'verdict' that is not known"),
         ("aspects", "head", 5, "'head' that is not 0 to 4"),
-        ("aspects", "value", None, "is missing figures in 'value'"),
+        ("aspects", "value", None, "has missing values in 'value'"),
         ("aspect_summary", "measure", "names", "'measure' that is not known"),
         ("aspect_documents", "doc", COUNT, "'doc' that is not 0 to 119"),
         ("aspect_values", "code", -1, "'code' that is not"),

@@ -240,7 +240,7 @@ def test_the_command_says_what_it_did(made: AttentionConfig, command: Callable[.
     refused = command("attention", "tiny", "--cache", made.cache, "--documents", "0")
     assert (refused.status, refused.err) == (
         2,
-        "headscope: --documents 0 leaves nothing to look at. Give 1 or more.\n",
+        "headscope: --documents must be at least 1, not 0.\n",
     )
     assert (
         "--pattern-tokens 3 is too few"
@@ -252,7 +252,7 @@ def test_the_command_says_what_it_did(made: AttentionConfig, command: Callable[.
     ("table", "change", "sentence"),
     [
         ("attention", lambda rows: rows[:-1], "has 7 rows, not 8"),
-        ("attention", lambda rows: [*rows[:-1], rows[0]], "has rows twice"),
+        ("attention", lambda rows: [*rows[:-1], rows[0]], "has duplicate rows"),
         ("attention", lambda rows: [{**rows[0], "layer": 3}, *rows[1:]], "has a 'layer' that is not 1 to 2"),
         ("attention", lambda rows: [{**rows[0], "head": 0}, *rows[1:]], "has a 'head' that is not 1 to 4"),
         ("attention", lambda rows: [{**rows[0], "type": "<b>"}, *rows[1:]], "has a 'type' that is not known"),

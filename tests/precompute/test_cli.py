@@ -266,7 +266,7 @@ def test_what_was_left_out_is_told(command: Command, cache: Path, write_corpus: 
     outcome = command("embed", "run", "--cache", cache, "--source", source, "--model", tiny_model, "--skip-bad")
     assert outcome.status == 0
     assert "  Left out of 5: 1 unreadable, 1 too short, 1 duplicates." in outcome.err.splitlines()
-    assert "  1 documents were cut to 128 tokens (--max-tokens)." in outcome.err.splitlines()
+    assert "  1 document was truncated to 128 tokens (--max-tokens)." in outcome.err.splitlines()
 
 
 def test_what_is_missing_and_which_ids_come_twice_is_told(
@@ -282,7 +282,7 @@ def test_what_is_missing_and_which_ids_come_twice_is_told(
     assert outcome.status == 0, outcome.err
     told = outcome.err.splitlines()
     assert "  Of 3 documents: 1 without an id, 2 without a topic." in told
-    assert "  Duplicate ids that were numbered: 1." in told
+    assert "  Duplicate ids numbered: 1." in told
     counts = Run(cache, "run").manifest().steps["embed"].counts
     assert {name: counts[name] for name in ("no_id", "no_topic", "numbered")} == {
         "no_id": 1,

@@ -329,9 +329,7 @@ def test_at_most_64_extra_columns_over_all_rows() -> None:
     extra = {f"c{n}": n for n in range(64)}
     assert len(one({"text": "x", **extra, "raw": b"not counted"}).extra) == 64
     said = mistake(Corpus(Rows({"text": "x", **extra}, {"text": "y", "more": 1})))
-    assert said.startswith(
-        "corpus.jsonl line 2 brings the columns beside the document's own to 65, and at most 64 are kept."
-    )
+    assert said.startswith("corpus.jsonl line 2 brings the number of extra columns to 65; at most 64 can be stored.")
 
 
 # Filters
@@ -422,7 +420,7 @@ def test_documents_can_be_read_again_with_counts_from_nought() -> None:
 
 @pytest.mark.parametrize("name", ["limit", "sample"])
 def test_a_limit_or_sample_of_none_is_a_mistake(name: str) -> None:
-    with pytest.raises(Mistake, match=f"^--{name} 0 keeps no document. Give 1 or more.$"):
+    with pytest.raises(Mistake, match=f"^--{name} must be at least 1, not 0.$"):
         Filters(**{name: 0})
 
 

@@ -272,7 +272,7 @@ def test_other_inputs_are_refused_and_replaced_only_when_asked(
         "text": lambda: replace(config, source=str(write_corpus(rows))),  # the same file, written over
     }[change]()
     sentence = mistake(changed)
-    assert "The run 'run' holds vectors of other inputs (model tiny, layer 2, corpus corpus.jsonl" in sentence
+    assert "The run 'run' has vectors from different inputs (model tiny, layer 2, corpus corpus.jsonl" in sentence
     assert "pass --replace" in sentence
     assert snapshot(done.folder) == before
 
@@ -439,7 +439,7 @@ def check_refused(command: Command, arguments: tuple[object, ...], first: int) -
     """A second job on the run that process ``first`` is at work on."""
     second = command(*arguments)
     assert second.status == 2
-    assert second.err.startswith(f"headscope: Another job is at work on run 'run': process {first} on ")
+    assert second.err.startswith(f"headscope: Another job is working on run 'run': process {first} on ")
     assert second.err.endswith(" UTC. Wait until it has ended.\n")
     assert second.out == ""
     (record,) = json.loads(command("status", "run", "--cache", arguments[3], "--json").out)
@@ -485,7 +485,7 @@ def test_killed_at_random_moments_and_refused_to_a_second_job_a_run_ends_as_if_i
             write_corpus([*rows[:390], {**rows[390], "text": "another text"}, *rows[391:]])
             refused = command("embed", "run", "--cache", cache, *options, "--quiet")
             assert refused.status == 2
-            assert "holds vectors of other inputs" in refused.err
+            assert "has vectors from different inputs" in refused.err
             assert snapshot(run.folder) == before, "nothing is mixed"
             write_corpus(rows)
 
@@ -493,7 +493,7 @@ def test_killed_at_random_moments_and_refused_to_a_second_job_a_run_ends_as_if_i
     kept = {name: found for name, found in snapshot(run.folder).items() if Path(name).name in staged}
     last = command("embed", "run", "--cache", cache, *options)
     assert last.status == 0
-    (told,) = re.findall(r"\((\d+) of 80 parts were there from before\)", last.err)
+    (told,) = re.findall(r"\((\d+) of 80 parts were finished before\)", last.err)
     assert int(told) == len(staged) > 0
     after = snapshot(run.folder)
     assert all(after[name] == found for name, found in kept.items() if name.startswith("heads"))
@@ -538,14 +538,14 @@ def test_a_full_disk_is_told_and_the_same_command_goes_on_later(
         assert full.err == (
             f"headscope: There is not enough space to write {unwritten} (File too large). Free some space and start "
             "the same "
-            "command again: what is finished is kept.\n"
+            "command again: finished parts are kept.\n"
         )
         run = Run(cache, unwritten)
         assert not list(run.folder.rglob("*.writing*"))
         assert not run.manifest().is_done("embed")
         later = command(*arguments)
         assert later.status == 0
-        assert ("(30 of 30 parts were there from before)" in later.err) == (unwritten == "documents.parquet")
+        assert ("(30 of 30 parts were finished before)" in later.err) == (unwritten == "documents.parquet")
         assert verify(run, part_digest).problems == ()
 
 
@@ -705,14 +705,14 @@ DAMAGE: dict[str, tuple[Callable[[Run], object], str]] = {
     "a part too many": (extra_part, "heads/stage=1 has 4 parts, not 3"),
     "documents truncated": (truncate_documents, "documents.parquet cannot be read: it is damaged"),
     "documents deleted": (lambda run: run.documents_path.unlink(), "documents.parquet is missing"),
-    "a text changed": (change_text, "heads/stage=1/part-00001.parquet was made from other texts or settings"),
+    "a text changed": (change_text, "heads/stage=1/part-00001.parquet was made from different texts or settings"),
     "not a number": (not_a_number, "part-00000.parquet holds a number that is not finite, in document 3"),
 }
 
 
 def test_verify_of_a_whole_run(config: EmbedConfig, done: Run, command: Command) -> None:
     outcome = command("verify", "run", "--cache", config.cache)
-    assert (outcome.status, outcome.out, outcome.err) == (0, "run: whole (11 files checked).\n", "")
+    assert (outcome.status, outcome.out, outcome.err) == (0, "run: no problems found (11 files checked).\n", "")
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
@@ -724,7 +724,7 @@ def test_verify_finds(config: EmbedConfig, done: Run, command: Command, damage: 
     assert outcome.err == ""
     (found,) = [line for line in outcome.out.splitlines() if sentence in line]
     assert done.rebuild in found
-    assert outcome.out.splitlines()[-1].endswith("not right.")
+    assert outcome.out.splitlines()[-1].endswith("checked files have problems.")
     assert command("embed", "run", "--cache", config.cache, "--source", config.source, "--model", config.embedder.model,
                    "--part-size", 4, "--replace", "--quiet").status == 0  # fmt: skip
     assert command("verify", "run", "--cache", config.cache).status == 0, "the command that it names mends it"

@@ -132,7 +132,7 @@ def test_topics_are_found_at_the_layer_and_head_that_have_them(made: Run) -> Non
     said = f"The full embedding's topic structure at stage 1 peaks at layer 2 of 4: {percent(full['value'], 1)} ("
     assert found.sentence.startswith(said)
     assert found.sentence.endswith("No other layer reaches that.")
-    assert "guessing (by chance, or always the commonest topic) 16.7\u00a0%" in found.evidence
+    assert "guessing (by chance, or always the most frequent topic) 16.7\u00a0%" in found.evidence
 
 
 @pytest.mark.parametrize("stage", [1, 2, 3])
@@ -356,19 +356,19 @@ def test_without_labels_the_probe_and_the_activation_remain(tmp_path: Path) -> N
     [
         ("layers", "layer", 5, "'layer' that is not 1 to 4"),
         ("layers", "measure", "beauty", "'measure' that is not known"),
-        ("layers", "head", 1, "rows twice"),
-        ("layer_curves", "series", "heads", "rows twice"),
+        ("layers", "head", 1, "duplicate rows"),
+        ("layer_curves", "series", "heads", "duplicate rows"),
         ("layer_documents", "place", 6, "'place' that is not 1 to 5"),
         ("layer_documents", "doc", 60, "'doc' that is not 0 to 59"),
-        ("layer_topics", "gap", None, "is missing figures in 'gap'"),
+        ("layer_topics", "gap", None, "has missing values in 'gap'"),
         ("layer_profiles", "mean", float("inf"), "not finite"),
         ("layer_null", "head", 0, "'head' that is not 1 to 4"),
         ("layer_null", "verdict", "perhaps", "'verdict' that is not known"),
-        ("layer_null", "p_adjusted", None, "is missing figures in 'p_adjusted'"),
+        ("layer_null", "p_adjusted", None, "has missing values in 'p_adjusted'"),
         ("parts", "kind", "soul", "'kind' that is not known"),
         ("parts", "head", 0, "'head' that is not 1 to 4"),
-        ("pair_parts", "mean", None, "is missing figures in 'mean'"),
-        ("layer_null_summary", "layer", 2, "rows twice"),
+        ("pair_parts", "mean", None, "has missing values in 'mean'"),
+        ("layer_null_summary", "layer", 2, "duplicate rows"),
         ("layer_null_summary", "measure", "neighbour", "'measure' that is not known"),
         ("layer_null_summary", "slices_spreads", [float("inf")], "not finite"),
     ],
@@ -486,7 +486,8 @@ def test_a_peak_and_what_cannot_be_told_from_it() -> None:
         ),
         (
             [0.1, 0.4, 0.38],
-            "but the last layer's interval meets it (38.0\u00a0% (33.0–43.0\u00a0%)): no clear peak before the end.",
+            "but the last layer's interval overlaps with it (38.0\u00a0% (33.0–43.0\u00a0%)): no clear peak before the "
+            "end.",
         ),
         (
             [0.1, 0.2, 0.4],
@@ -494,7 +495,7 @@ def test_a_peak_and_what_cannot_be_told_from_it() -> None:
         ),
         (
             [0.3, 0.31, 0.34],
-            "strongest at the end, at layer 3 of 3: 34.0\u00a0% (29.0–39.0\u00a0%). Layers 1–2 cannot be told",
+            "strongest at the end, at layer 3 of 3: 34.0\u00a0% (29.0–39.0\u00a0%). Layers 1–2 cannot be distinguished",
         ),
         ([0.04, 0.08, 0.05], "no layer's full embedding finds the topic clearly more often than guessing does."),
     ],
@@ -591,7 +592,7 @@ def test_two_curves_are_held_against_each_other() -> None:
     heads = [row | {"series": "heads"} for row in curve([0.5, 0.5, 0.5, 0.1], 0.05)]
     random = [row | {"series": "random"} for row in curve([0.2, 0.3, 0.45, 0.4], 0.05)]
     said = held_against(heads + random, 1, "topic_match")
-    assert said.endswith("at 2 of 4 layers (1–2), less at 1 (4); at 1 their 95 % intervals meet.")
+    assert said.endswith("at 2 of 4 layers (1–2), less at 1 (4); at 1 their 95 % CIs overlap.")
     assert held_against(heads + random, 1, "activation") == held_against(heads, 1, "topic_match") == ""
 
 

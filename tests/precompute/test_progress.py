@@ -82,8 +82,8 @@ def test_work_from_before_does_not_count_as_speed(time: Clock) -> None:
     kept = Kept()
     meter = Meter("embed", kept)
     time.now += 1
-    meter.skip(60, 0.6, "part 1 was there already")
-    assert kept.reports[-1] == Report("embed", 60, 0.0, 0.6, None, "part 1 was there already")
+    meter.skip(60, 0.6, "part 1 was finished before")
+    assert kept.reports[-1] == Report("embed", 60, 0.0, 0.6, None, "part 1 was finished before")
     time.now += 4
     meter.work(10, 800, 0.7)
     # a tenth took 4 s, three tenths are left

@@ -165,7 +165,7 @@ class TestStrangersArchives:
     def test_more_than_the_limit(self, members: list[tuple[tarfile.TarInfo, bytes]], tmp_path: Path) -> None:
         said = self.refused(tmp_path, members, most_gb=1e-4)
         assert said == (
-            "'bad.tar' holds more than 0.0001 GB, and is not unpacked. If you trust it, raise the limit with --most-gb."
+            "'bad.tar' holds more than 0.0001 GB and was not unpacked. If you trust it, raise the limit with --most-gb."
         )
 
     def test_a_bomb_of_zeros_ends_at_the_limit(self, tmp_path: Path) -> None:
@@ -206,12 +206,15 @@ def test_names_and_places_that_do_not_exist_are_sentences(planted_cache: Path, t
             lambda: unpack(tmp_path / "run.zip", tmp_path / "c"),
             "'run.zip' is not an archive of a run: its name must end",
         ),
-        (lambda: publish(PublishConfig(planted_cache, "planted")), "Say where to: --to FILE.tar.zst, "),
+        (lambda: publish(PublishConfig(planted_cache, "planted")), "Give a destination: --to FILE.tar.zst, "),
         (
             lambda: publish(PublishConfig(planted_cache, "planted", to="run.zip")),
             "'run.zip' is not a known kind of archive",
         ),
-        (lambda: publish(PublishConfig(planted_cache, "planted", to="hf:x")), "'hf:x' names no data set of the hub."),
+        (
+            lambda: publish(PublishConfig(planted_cache, "planted", to="hf:x")),
+            "'hf:x' is not the name of a dataset on the hub.",
+        ),
         (
             lambda: publish(PublishConfig(planted_cache, "planted", html=tmp_path / "x")),
             "An HTML file is made from the",
@@ -321,7 +324,7 @@ class TestHub:
         hub.store.files["owner/my-run"]["topics.parquet"] += b" "
         refused = job("fetch", "hf:owner/my-run", "--as", "again", token=None)
         assert refused.returncode == 2
-        assert "topics.parquet of 'owner/my-run' is not what its manifest.json says (SHA-256)" in refused.stderr
+        assert "topics.parquet of 'owner/my-run' does not match its manifest.json (SHA-256)" in refused.stderr
         assert not Run(tmp_path / "fetched", "again").exists()
 
     def test_a_data_set_that_is_none_is_one_sentence(

@@ -138,7 +138,7 @@ def test_figures_of_three_stages_are_made_again_once_there_is_a_fourth(
     where = ("--model", tiny_model, "--cache", cache)
     assert command("analyse", "three", *where, "--topics", "labels").status == 0
     outcome = command("embed", "three", "--stages", 1, 2, 3, 4, *where)
-    assert "must be made again" in outcome.err
+    assert "must be rebuilt" in outcome.err
     assert "analyse" not in Run(cache, "three").manifest().steps, "a page asks for it, and shows no figure of three"
     assert command("analyse", "three", *where, "--topics", "labels").status == 0
     assert read_tables(Run(cache, "three")).pick("profiles", stage=4)
@@ -149,7 +149,7 @@ def test_another_corpus_is_no_addition(cache: Path, tiny_model: Path, command: C
     asked = ("--source", cache / "other.jsonl", "--model", tiny_model, "--cache", cache)
     outcome = command("embed", "three", "--stages", 1, 2, 3, 4, *asked)
     assert outcome.status == 2
-    assert "holds vectors of other inputs" in outcome.err
+    assert "has vectors from different inputs" in outcome.err
 
 
 def test_a_model_without_exact_shares_gets_three_stages_and_a_sentence(

@@ -143,7 +143,7 @@ def test_vectors_that_stay_are_the_same_and_nothing_else_changes(cache: Path) ->
             "part-00002.parquet",
         ]
     gone = next(doc for doc in range(DOCUMENTS) if doc not in docs)
-    with pytest.raises(Mistake, match=f"document {gone + 1} are not stored, those of 17 others are"):
+    with pytest.raises(Mistake, match=f"document {gone + 1} are not stored; those of 17 others are"):
         run.document_vectors(1, gone)
     assert others(cache) == texts
     assert result.manifest.steps["slim"].counts["bytes_before"] == bytes_before > run.bytes("heads")
@@ -206,9 +206,9 @@ def test_steps_that_need_all_vectors_are_refused_before_anything_is_begun(cache:
         lambda: retrieve.run(RetrieveConfig(cache, "run", limit=7, model=how)),
         lambda: label.run(LabelConfig(cache, "run", labels="zero-shot", topics="labels", model=how)),
     ):
-        with pytest.raises(Mistake, match=r"keeps the vectors of 17 of 45 documents, and '[a-z]+' needs those of all"):
+        with pytest.raises(Mistake, match=r"stores the vectors of 17 of 45 documents, and '[a-z]+' needs all of them"):
             again()
-    with pytest.raises(Mistake, match="keeps the vectors of 17 of 45 documents, and 'slim' needs those of all"):
+    with pytest.raises(Mistake, match="stores the vectors of 17 of 45 documents, and 'slim' needs all of them"):
         slim.run(SlimConfig(cache, "run", 12))
     assert (others(cache), (cache / "run" / "manifest.json").read_bytes()) == before
 
@@ -217,10 +217,10 @@ def test_a_run_without_figures_or_maps_keeps_all_its_vectors(tmp_path: Path) -> 
     shape = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
     vectors = np.random.default_rng(0).normal(size=(12, 32))
     write_run(tmp_path, "run", shape, lambda stage, first, n: vectors[first : first + n], ["rivers", "engines"] * 6)
-    with pytest.raises(Mistake, match="'slim' needs what 'analyse' makes"):
+    with pytest.raises(Mistake, match="'slim' needs the results of 'analyse'"):
         slim.run(SlimConfig(tmp_path, "run", 5))
     analyse.run(AnalyseConfig(tmp_path, "run", model=PlantedTopics(shape, {})))
-    with pytest.raises(Mistake, match="'slim' needs what 'project' makes"):
+    with pytest.raises(Mistake, match="'slim' needs the results of 'project'"):
         slim.run(SlimConfig(tmp_path, "run", 5))
     with pytest.raises(Mistake, match="leaves nothing to compare"):
         SlimConfig(tmp_path, "run", 1)
@@ -230,7 +230,7 @@ def test_a_corpus_smaller_than_the_sample_stays_as_it_is(cache: Path, command: C
     before = (cache / "run" / "manifest.json").read_bytes()
     done = command("slim", "run", "--cache", cache)
     assert done.status == 0
-    assert "has 45 documents, and the vectors of all of them are kept" in done.err
+    assert "45 documents; the vectors of all of them are kept" in done.err
     assert (cache / "run" / "manifest.json").read_bytes() == before
 
 
@@ -246,7 +246,7 @@ def test_all_keeps_a_sample_in_the_end_and_says_so(
     common = ("run", "--cache", tmp_path, "--source", write_corpus(rows), "--model", tiny_model)
     early = command("embed", *common, "--store-vectors", "sample")
     assert early.status == 2
-    assert "a sample is kept only afterwards. Use 'all' with --store-vectors sample, or 'slim'" in early.err
+    assert "a sample can be stored only afterwards. Use 'all' with --store-vectors sample, or 'slim'" in early.err
     more = ("--iterations", 30, "--query-limit", 6, "--without", "layers", "aspects", "attention")
     sample = ("--store-vectors", "sample", "--vector-sample", 9)
     done = command("all", *common, *more, *sample)
@@ -272,7 +272,7 @@ def test_all_keeps_a_sample_in_the_end_and_says_so(
     ("spoil", "said"),
     [
         (lambda docs: docs[::-1], "lists documents that are not in the run"),
-        (lambda docs: docs + 1, "was made from other texts"),
+        (lambda docs: docs + 1, "was made from different texts"),
         (lambda docs: docs + 1_000, "lists documents that are not in the run"),
     ],
 )

@@ -120,8 +120,8 @@ def test_overview_says_how_vectors_are_kept_and_what_the_drawing_lacks(open_page
         return "\n".join(one.proto.help for one in app.markdown).replace("\\", "")  # as it is read
 
     app = open_page("pages/explore/overview/page.py", run="slim")
-    assert "stage 3 as int8 (of each head's vector the largest number is 127 steps" in tooltips(app)
-    assert said(app).count("(not kept in this run)") == 2
+    assert "stage 3 as int8 (in each head's vector the largest number is 127 steps" in tooltips(app)
+    assert said(app).count("(not stored in this run)") == 2
     assert "stages 1, 2 and 3 as float16" in tooltips(open_page("pages/explore/overview/page.py", run="whole"))
 
 
@@ -130,7 +130,7 @@ def test_a_head_beside_one_of_a_run_that_lacks_the_stage(open_page: Callable[...
     assert "That run has no stage 1." in text
 
 
-AMONG = "Looked for among the 12 of 45 documents whose vectors this run keeps."
+AMONG = "Looked for among the 12 of 45 documents whose vectors this run stores."
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -151,7 +151,7 @@ def test_a_page_of_a_run_with_some_vectors_shows_a_document_that_has_none(
         "pages/explore/heat_map/page.py": "No nearest documents",
     }
     if page in missing:
-        said_of_it = f"this run keeps the vectors of 12 of 45 documents, and document {gone + 1} is not among them"
+        said_of_it = f"this run stores the vectors of 12 of 45 documents, and document {gone + 1} is not among them"
         assert f"{missing[page]}: {said_of_it}" in text
 
 
@@ -187,7 +187,7 @@ def test_the_lab_judges_and_finds_among_those_that_are_kept(open_page: Callable[
 def test_a_new_document_is_held_against_those_that_are_kept(open_page: Callable[..., AppTest], cache: Path) -> None:
     app = _embedded(open_page("pages/use/your_document/page.py", run="few"))
     assert said(app).count(AMONG) == 3  # nearest documents, without a head, maps
-    assert "Percentiles are among the 12 of 45 documents whose vectors this run keeps." in said(app)
+    assert "Percentiles are among the 12 of 45 documents whose vectors this run stores." in said(app)
     docs = Run(cache, "few").vector_docs()
     near = said(app).split("Nearest documents of the corpus")[1]
     titles = [int(number) for number in re.findall(r"Title (\d+)", near)]

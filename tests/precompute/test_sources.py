@@ -461,8 +461,8 @@ def test_names_that_lead_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     write(tmp_path / "a.docx", b"x")
     write(tmp_path / "a.parquet.gz", b"x")
     known = (
-        "Known are .jsonl, .ndjson, .json, .csv, .tsv, .parquet, .txt, .md, .markdown; "
-        "each but .parquet also with .gz or .zst."
+        "Supported: .jsonl, .ndjson, .json, .csv, .tsv, .parquet, .txt, .md, .markdown; "
+        "all but .parquet also with .gz or .zst."
     )
     assert mistake("nosuch.jsonl").startswith("There is no file or folder 'nosuch.jsonl'.")
     assert mistake("no*.jsonl").startswith("No file matches 'no*.jsonl'.")

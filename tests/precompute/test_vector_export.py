@@ -83,13 +83,13 @@ def test_wrong_files_and_places_are_sentences(cache: Path, tmp_path: Path, comma
     (tmp_path / "there.jsonl").write_text("")
     (tmp_path / "bad.json").write_text("[]")
     for heads, to, said in (
-        (other, "new.jsonl", "'heads.json' is for another (2 heads), the run is of planted (2)."),
+        (other, "new.jsonl", "'heads.json' is for another (2 heads), but the run's model is planted (2)."),
         (None, "there.jsonl", "exists already. Give a new file with --to."),
-        (tmp_path / "bad.json", "new.jsonl", "is not a heads.json of the Retrieval lab"),
+        (tmp_path / "bad.json", "new.jsonl", "is not a heads.json from the Retrieval lab"),
     ):
         with pytest.raises(Mistake) as mistake:
             export_vectors(VectorExportConfig(cache, "run", "jsonl", tmp_path / to, heads))
         assert said in str(mistake.value)
     outcome = command("export", "run", "--cache", cache, "--to", tmp_path / "model")
     assert outcome.status == 2
-    assert "Say which heads are off: --heads FILE." in outcome.err
+    assert "Give the heads to switch off with --heads FILE." in outcome.err

@@ -32,7 +32,7 @@ def sentences(file: Path) -> Iterator[tuple[int, str]]:
     found = _of_python(ast.parse(text)) if file.suffix == ".py" else _of_script(text)
     for line, said in found:
         flat = re.sub(r"\s+", " ", said).strip()
-        if (_SENTENCE.search(flat) or _LABEL.match(flat)) and not _CODE.search(flat):
+        if (_SENTENCE.search(flat) or _LABEL.match(flat)) and not _CODE.search(flat.replace("{…}", "…")):
             yield line, flat
 
 

@@ -66,9 +66,9 @@ def differences(pair: Pair) -> None:
     if differ:
         st.html(_STYLE + "".join(_html(one, names) for one in differ))
     else:
-        st.caption("Where both runs have findings, they say the same.")
+        st.caption("Where both runs have a finding, it is the same.")
     if single:
-        with st.expander(f"Findings of one run alone ({len(single)})"):
+        with st.expander(f"Findings of one run only ({len(single)})"):
             st.html(_STYLE + "".join(_html(one, names) for one in single))
     if same:
         with st.expander(f"Findings that are the same in both ({len(same)})"):

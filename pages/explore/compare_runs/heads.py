@@ -54,7 +54,7 @@ def heads_section(pair: Pair, found: HeadMatches | None) -> None:
     st.subheader("Head by head", anchor="heads", help=why("CKA"))
     if found is None:
         st.caption(
-            f"Heads are matched on at least {LEAST_DOCS} documents that have vectors in both runs. Here "
+            f"Matching heads needs at least {LEAST_DOCS} documents that have vectors in both runs. Here "
             "there are fewer."
         )
         return
@@ -88,10 +88,10 @@ def heads_section(pair: Pair, found: HeadMatches | None) -> None:
             },
         )
         st.caption(
-            f"On {found.docs:,} shared documents. **Counterpart**: each other's most similar head. **One-sided**: it "
-            "has a most similar head, which is more like another one. **Unclear**: no lead over the runner-up beyond "
-            f"chance (jackknife, 95 %). **Nothing in common**: a CKA below {found.chance:.2f}, which the most similar "
-            "pair of heads stays below in 95 % of cases when the documents of one run are shuffled."
+            f"On {found.docs:,} shared documents. **Counterpart**: each other's most similar head. **One-sided**: "
+            "its most similar head is more similar to another one. **Unclear**: no lead over the runner-up beyond "
+            f"chance (jackknife, 95 %). **Nothing in common**: a CKA below {found.chance:.2f}. If the "
+            "documents of one run are shuffled, the most similar pair of heads stays below that in 95 % of cases."
         )
 
 

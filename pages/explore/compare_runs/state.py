@@ -115,7 +115,7 @@ def brush_from_address(stage: int) -> Brush | None:
             return Brush(side, corners)
     if text:
         if not text[:2].isdecimal():
-            st.toast("The link names a brush that does not exist; it is ignored.", icon=":material/link_off:")
+            st.toast("The link names a selection that does not exist; it is ignored.", icon=":material/link_off:")
         choice_to_url("brush", "", "")
     return None
 

@@ -74,7 +74,7 @@ def one_map(state: RunState) -> None:
                 "Click a point to read its document. Draw a lasso or a box to list the documents and heads inside it."
             )
     if view.chosen or (found is not None and len(found.docs)):
-        with places.result("What you chose on the map", _close):
+        with places.result("Your selection on the map", _close):
             _results(state, drawn, view, found)
 
 

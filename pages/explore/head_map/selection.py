@@ -10,12 +10,12 @@ import plotly.graph_objects as go
 import pyarrow as pa
 import streamlit as st
 
-from core.analysis.wording import percent
+from core.analysis.wording import PERCENT, percent
 from pages.explore.head_map.state import Value, decide_view
 from pages.shared.components.map_data import Column, StageMap, columns, inside
 from pages.shared.data import RunState, documents
 from pages.shared.document_list import document_list
-from pages.shared.figures.template import template
+from pages.shared.figures.template import PERCENT_TICKS, template
 from pages.shared.heads_in_address import ranges
 from pages.shared.show import cells, figure, theme
 from pages.shared.text import drawn as escaped
@@ -60,7 +60,7 @@ def selection(
                 format="%d",
                 min_value=0,
                 max_value=len(heads_chosen),
-                help="Of the document's chosen heads.",
+                help="How many of the chosen heads place the document inside.",
             ),
             "heads": st.column_config.TextColumn("heads", width="small"),
         },
@@ -185,19 +185,19 @@ def _bars(names: list[str], share: np.ndarray, usual: np.ndarray, unit: str) -> 
     shown = [escaped(name if len(name) <= 28 else f"{name[:27]}…") for name in short]
     made = go.Figure(
         go.Bar(
-            x=share,
+            x=100 * share,
             y=list(range(len(names))),
             orientation="h",
             marker={"color": BAR[look]},
-            hovertemplate=f"%{{x:.1%}} {unit}<extra></extra>",
+            hovertemplate=f"%{{x:.1f}}{PERCENT} {unit}<extra></extra>",
         )
     )
     made.add_scatter(
-        x=usual,
+        x=100 * usual,
         y=list(range(len(names))),
         mode="markers",
         marker={"symbol": "line-ns", "size": 15, "line": {"width": 2, "color": INK[look]}},
-        hovertemplate="%{x:.1%} expected<extra></extra>",
+        hovertemplate=f"%{{x:.1f}}{PERCENT} expected<extra></extra>",
     )
     made.update_layout(
         template=template(look),
@@ -206,7 +206,7 @@ def _bars(names: list[str], share: np.ndarray, usual: np.ndarray, unit: str) -> 
         margin={"t": 8},
         bargap=0.35,
         dragmode=False,
-        xaxis={"tickformat": ".0%", "rangemode": "tozero", "nticks": 5, "title": {"text": f"share {unit}"}},
+        xaxis={**PERCENT_TICKS, "rangemode": "tozero", "nticks": 5, "title": {"text": f"share {unit}"}},
         yaxis={"tickvals": list(range(len(names))), "ticktext": shown, "autorange": "reversed", "automargin": True},
     )
     return made

@@ -106,7 +106,7 @@ def head_control(heads: int, opens_on: int) -> int:
             key=f"{label.lower()} head",
             on_click=go_to,
             args=((head - 1 + step) % heads + 1,),
-            help=f"The {label.lower()} head. Shortcut: the {key} arrow key.",
+            help=f"{label} head. Shortcut: the {key} arrow key.",
         )
     step_keys("head keys", head, heads, go_to)
     return head
@@ -195,7 +195,7 @@ def figures(shown: HeadView) -> None:
     probe = shown.probe(shown.head)
     heads = shown.tables.pick("profiles", stage=shown.stage, slicing=HEADS)
     strengths = [one["activation"] for one in heads if one["head"] and one["activation"] is not None]
-    st.subheader("Its figures", anchor="figures")
+    st.subheader("Figures", anchor="figures")
     st.html(GRID)
     with st.container(horizontal=True, gap="small", key="grid-figures"):
         if shown.tables.labelled:
@@ -281,8 +281,8 @@ def topics_followed(shown: HeadView) -> None:
         name,
         pa.table(data),
         said,
-        alt=f"Head {shown.head} follows {follows} and avoids {avoids} topics, {names[found.topic[0]]} the most and "
-        f"{names[found.topic[-1]]} the least.",
+        alt=f"Head {shown.head} follows {plural(follows, 'topic')} and avoids {avoids}: "
+        f"{names[found.topic[0]]} the most and {names[found.topic[-1]]} the least.",
     )
     if follows:
         topic_link(names[found.topic[0]])

@@ -32,7 +32,7 @@ def browse(state: RunState) -> None:
                 "Click a cell to read its document, a head's name for its profile, or a topic's name for its documents."
             )
     if chosen():
-        with places.result("What you chose on the heat map", close):
+        with places.result("Your selection on the heat map", close):
             details(state, view)
 
 

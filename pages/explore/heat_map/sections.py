@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import streamlit as st
 
 from core.analysis.heat_map import HeatMap, heat_map
+from core.analysis.wording import plural
 from core.model.shape import ModelShape
 from core.model.stages import STAGES
 from pages.explore.heat_map.state import NO_TOPIC, HeatMapView, drawable, row_name
@@ -55,7 +56,7 @@ def draw(state: RunState, view: HeatMapView) -> bool:
     told = f"{state.run.name} {state.analysis_version} {view.reference} {view.shown} {ends} {look}"
     sheet = Sheet(
         hashlib.blake2b(told.encode() + docs.tobytes(), digest_size=8).hexdigest(),
-        f"Topic heat map: {len(docs)} documents in {len(cells.starts)} topics, {len(rows)} rows.",
+        f"Topic heat map: {plural(len(docs), 'document')} in {plural(len(cells.starts), 'topic')}, {len(rows)} rows.",
         [Panel(f"Stage {stage} {STAGES[stage].name}", every[stage], limits[stage]) for stage in view.shown],
         rows,
         [shortened(names[topic], _LONGEST_TITLE) for topic in cells.topics[cells.starts]],
@@ -141,7 +142,8 @@ def _sentence(view: HeatMapView, cells: HeatMap, own: np.ndarray, groups: bool) 
     count = len(cells.starts)
     return (
         f"{len(cells.docs):,} document{'' if len(cells.docs) == 1 else 's'}{sampled}: {count} topic"
-        f"{' with' if count == 1 else 's, each with'} {each} documents. Each topic is sorted {by}, most similar on the "
+        f"{' with' if count == 1 else 's, each with'} {each} document{'' if each == '1' else 's'}. Each topic is "
+        f"sorted {by}, most similar on the "
         f"left. Colours are clipped at the 99th percentile.{' Brackets mark key/value groups.' if groups else ''}"
     )
 

@@ -44,8 +44,8 @@ def stages_drawing(shape: ModelShape, kept: Sequence[int]) -> str:
 
     def lacking(stage: int) -> str:
         if stage not in shape.stages:
-            return " (not in this run: it cannot be cut evenly)"
-        return "" if stage in kept else " (not kept in this run)"
+            return " (not in this run: the model's output cannot be cut evenly)"
+        return "" if stage in kept else " (not stored in this run)"
 
     steps = [
         ("hs-plain", "A document", "", "goes through the model, word by word."),
@@ -53,14 +53,14 @@ def stages_drawing(shape: ModelShape, kept: Sequence[int]) -> str:
             _kind(1, kept),
             "1 · attention",
             own,
-            f"{shape.heads} heads each write {shape.head_dim} numbers: what each of them read from the text"
+            f"Each of {shape.heads} heads writes {shape.head_dim} numbers: what it read from the text"
             f"{lacking(1)}.{groups}",
         ),
         (
             _kind(2, kept),
             "2 · projected",
             mixed,
-            f"A matrix mixes all heads: {slices}, no longer quite the heads' own{lacking(2)}.",
+            f"A matrix mixes all heads: {slices}, which no longer correspond exactly to heads{lacking(2)}.",
         ),
         (
             _kind(3, kept),
@@ -70,8 +70,8 @@ def stages_drawing(shape: ModelShape, kept: Sequence[int]) -> str:
         ),
     ]
     if SHARE in kept:
-        adds = "What each head adds to the model's own embedding, exactly: a head again, and the whole is their sum"
-        steps.append(("", "4 · share", own, f"{adds} and a rest."))
+        adds = "What each head adds to the model's own embedding, exactly: again one part per head."
+        steps.append(("", "4 · share", own, f"{adds} The embedding is their sum plus a rest."))
     boxes = "".join(
         f'<div class="hs-step {kind}"><b>{title}</b>{f"<div class=hs-strip>{strip}</div>" if strip else ""}'
         f"<small>{text}</small></div>"

@@ -51,7 +51,7 @@ def story(state: RunState) -> None:
     """What was found, first what cannot be concluded; findings that are not there are a line each."""
     if not state.analysed:
         return
-    st.subheader("What was found", help=why("random slices", "topic match", "CKA", "aspect"), anchor="findings")
+    st.subheader("Findings", help=why("random slices", "topic match", "CKA", "aspect"), anchor="findings")
     caution_findings(state)
     assert state.manifest is not None
     none: AspectRows = {}

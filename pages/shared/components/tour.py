@@ -10,7 +10,7 @@ STEPS = [
     {
         "page": "overview",
         "address": "",
-        "title": "What was found",
+        "title": "Findings",
         "text": "Each card is a finding about this run: its number, the 95 % CI, and what random slices of the same "
         "size reach. The link on a card opens the page with the details.",
         "next": "Next: a topic's heads",

@@ -8,15 +8,16 @@ import plotly.graph_objects as go
 
 from core.analysis.head_measures import TITLES
 from core.analysis.null import WITHIN
+from core.analysis.wording import PERCENT
 from core.model.stages import STAGES
 from core.runs.tables import Row, Tables
-from pages.shared.figures.template import LEGEND_ABOVE, template
+from pages.shared.figures.template import LEGEND_ABOVE, PERCENT_TICKS, template
 from pages.shared.theme import GRID_LINE, QUIET, SERIES
 
 _HALF = 0.36
 """Of the room between two stages that the heads of one take."""
 SHARES = ("names", "examples", "neighbour", "probe")
-"""Measures between 0 and 1 that people read as per cent."""
+"""Measures between 0 and 1 that are drawn in percent."""
 
 
 def slices_figure(tables: Tables, measure: str, theme: str, chosen: int | None = None, height: int = 330) -> go.Figure:
@@ -27,7 +28,7 @@ def slices_figure(tables: Tables, measure: str, theme: str, chosen: int | None =
     summaries = [row for stage in tables.manifest.stages if (row := _summary(tables, stage, measure))]
     figure = go.Figure()
     for number, row in enumerate(summaries):
-        _add_band(figure, row, theme, first=number == 0)
+        _add_band(figure, row, measure, theme, first=number == 0)
     for number, row in enumerate(summaries):
         heads = tables.pick("null", stage=row["stage"], measure=measure)
         beyond = [one for one in heads if one["verdict"] != WITHIN]
@@ -40,7 +41,7 @@ def slices_figure(tables: Tables, measure: str, theme: str, chosen: int | None =
                 go.Scatter(
                     name="all heads together",
                     x=[row["stage"] - _HALF, row["stage"] + _HALF],
-                    y=[full, full],
+                    y=[_height(measure, full)] * 2,
                     mode="lines",
                     line={"color": SERIES[theme][2], "width": 2, "dash": "dash"},
                     legendgroup="full",
@@ -54,7 +55,7 @@ def slices_figure(tables: Tables, measure: str, theme: str, chosen: int | None =
         height=height,
         yaxis={
             "title": {"text": TITLES[measure]},
-            "tickformat": ".0%" if measure in SHARES else None,
+            **(PERCENT_TICKS if measure in SHARES else {}),
             "showgrid": True,
             "gridcolor": GRID_LINE[theme],
             "rangemode": "tozero",
@@ -86,7 +87,7 @@ def slices_rows(tables: Tables, measure: str) -> list[Row]:
     return [row for stage in tables.manifest.stages for row in tables.pick("null", stage=stage, measure=measure)]
 
 
-def _add_band(figure: go.Figure, row: Row, theme: str, first: bool) -> None:
+def _add_band(figure: go.Figure, row: Row, measure: str, theme: str, first: bool) -> None:
     stage, colour = row["stage"], QUIET[theme]
     for low, high, shade, name in (
         (row["slices_least"], row["slices_most"], "22", "all random slices"),
@@ -96,7 +97,7 @@ def _add_band(figure: go.Figure, row: Row, theme: str, first: bool) -> None:
             go.Scatter(
                 name=name,
                 x=[stage - 0.42, stage + 0.42, stage + 0.42, stage - 0.42],
-                y=[low, low, high, high],
+                y=[_height(measure, end) for end in (low, low, high, high)],
                 mode="lines",
                 line={"width": 0},
                 fill="toself",
@@ -124,7 +125,7 @@ def _add_heads(
         go.Scatter(
             name=name,
             x=[row["stage"] + _HALF * (2 * (row["head"] - 0.5) / heads - 1) for row in rows],
-            y=[row["value"] for row in rows],
+            y=[_height(measure, row["value"]) for row in rows],
             mode="markers+text",
             text=[str(row["head"]) if filled or row["head"] == chosen else "" for row in rows],
             textposition="top center",
@@ -160,5 +161,9 @@ def _full(tables: Tables, stage: int, measure: str) -> float | None:
     return None if row is None else float(row["rate"])
 
 
+def _height(measure: str, value: float) -> float:
+    return 100 * value if measure in SHARES else value
+
+
 def _form(measure: str) -> str:
-    return "%{y:.1%}" if measure in SHARES else "%{y:.3f}"
+    return f"%{{y:.1f}}{PERCENT}" if measure in SHARES else "%{y:.3f}"

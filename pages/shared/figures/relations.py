@@ -13,7 +13,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.analysis.type_claims import signed
-from pages.shared.figures.template import LEGEND_ABOVE, error_bars, template
+from core.analysis.wording import PERCENT
+from pages.shared.figures.template import LEGEND_ABOVE, PERCENT_TICKS, error_bars, template
 from pages.shared.text import drawn, safe, shortened
 from pages.shared.theme import ATTENTION_FAMILIES, FONT, GRID_LINE, GROUND, INK, MUTED, QUIET, SERIES
 
@@ -144,21 +145,21 @@ def ranking_figure(
     """Heads from left to right; the baseline of all as a line, each one's own as a mark."""
     per_cent = unit != "correlation"
     blue, quiet = SERIES[theme][0], QUIET[theme]
-    form = ":.0%" if per_cent else ":.2f"
+    factor, form = (100, f"%{{y:.0f}}{PERCENT}") if per_cent else (1, "%{y:.2f}")
     figure = go.Figure(
         go.Bar(
             name="head",
             x=[one.name for one in heads],
-            y=[one.value for one in heads],
+            y=[factor * one.value for one in heads],
             marker={"color": [blue if one.beyond else quiet for one in heads], "line": {"width": 0}},
             error_y=error_bars(
-                [one.value for one in heads],
-                [one.low for one in heads],
-                [one.high for one in heads],
+                [factor * one.value for one in heads],
+                [factor * one.low for one in heads],
+                [factor * one.high for one in heads],
                 color=INK[theme],
             ),
             customdata=["above its baselines" if one.beyond else "not above its baselines" for one in heads],
-            hovertemplate=f"head %{{x}}: %{{y{form}}}<br>%{{customdata}}<extra></extra>",
+            hovertemplate=f"head %{{x}}: {form}<br>%{{customdata}}<extra></extra>",
             showlegend=False,
         )
     )
@@ -166,10 +167,10 @@ def ranking_figure(
         go.Scatter(
             name=drawn(other_name),
             x=[one.name for one in heads],
-            y=[one.shuffled for one in heads],
+            y=[factor * one.shuffled for one in heads],
             mode="markers",
             marker={"symbol": "line-ew-open", "size": 13, "color": INK[theme], "line": {"width": 2}},
-            hovertemplate=f"{drawn(other_name)}: %{{y{form}}}<extra></extra>",
+            hovertemplate=f"{drawn(other_name)}: {form}<extra></extra>",
         )
     )
     if line is not None:
@@ -177,10 +178,10 @@ def ranking_figure(
             go.Scatter(
                 name=drawn(line_name),
                 x=[heads[0].name, heads[-1].name] if heads else [],
-                y=[line, line],
+                y=[factor * line] * 2,
                 mode="lines",
                 line={"color": SERIES[theme][1], "width": 2, "dash": "dash"},
-                hovertemplate=f"{drawn(line_name)}: %{{y{form}}}<extra></extra>",
+                hovertemplate=f"{drawn(line_name)}: {form}<extra></extra>",
             )
         )
     figure.update_layout(
@@ -189,7 +190,7 @@ def ranking_figure(
         bargap=0.3,
         xaxis={"type": "category", "title": {"text": "layer.head"}},
         yaxis={
-            "tickformat": ".0%" if per_cent else None,
+            **(PERCENT_TICKS if per_cent else {}),
             "rangemode": "tozero",
             "showgrid": True,
             "gridcolor": GRID_LINE[theme],

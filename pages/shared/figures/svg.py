@@ -1,6 +1,7 @@
 """A figure of points and lines as a picture in a page: the same Plotly figure, drawn without a script.
 
-Only what the app's own figures of this kind have: scatter traces on one or several pairs of linear axes.
+Only what the app's own figures of this kind have: scatter traces on one or several pairs of linear axes, or one
+waterfall whose bars lie below each other.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from pages.shared.theme import LABEL_SIZE, TICK_SIZE, colour_at
 
 WIDTH = 900
 _TICKS = 6
+_BAR = 18
+"""Pixels that a waterfall's bar is high."""
 _ROOM = 0.06
 """Of the data's width, on either side of it where an axis has no range of its own."""
 
@@ -30,7 +33,8 @@ def as_svg(figure: go.Figure, alt: str, width: int = WIDTH) -> str:
     for name in sorted({trace.xaxis or "x" for trace in figure.data}, key=lambda name: int(name[1:] or 1)):
         traces = [trace for trace in figure.data if (trace.xaxis or "x") == name]
         axes = _Axes.of(layout, name[1:], traces, inner, margin)
-        parts += [*axes.ticks(), *(part for trace in traces for part in _trace(trace, axes))]
+        draw = _waterfall if traces[0].type == "waterfall" else _trace
+        parts += [*axes.ticks(), *(part for trace in traces for part in draw(trace, axes))]
     parts += [*_titles(layout, inner, margin), *_legend(figure, margin)]
     return (
         f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{safe(alt)}" '
@@ -51,6 +55,8 @@ class _Axes:
     y: Any
     data: tuple[tuple[float, float], tuple[float, float]]
     place: tuple[tuple[float, float], tuple[float, float]]
+    rows: tuple[tuple[float, str], ...]
+    """Places and names on the left."""
 
     @classmethod
     def of(cls, layout: Any, number: str, traces: list[Any], inner: tuple[float, float], margin: Any) -> _Axes:
@@ -58,13 +64,17 @@ class _Axes:
         domain = x.domain or (0, 1)
         left, right = (margin["l"] + share * inner[0] for share in domain)
         top, bottom = margin["t"], margin["t"] + inner[1]
-        ranges = [_range(x, traces, "x"), _range(y, traces, "y")]
+        named = [str(name) for name in traces[0].y] if traces[0].type == "waterfall" else y.ticktext or ()
+        rows = range(len(named)) if y.tickvals is None else y.tickvals
+        down = (len(named) - 0.5, -0.5)  # a waterfall's bars, from the top
+        ranges = [_range(x, traces, "x"), down if traces[0].type == "waterfall" else _range(y, traces, "y")]
         if y.scaleanchor:  # as wide as high in the data's own unit
             unit = max((ranges[0][1] - ranges[0][0]) / (right - left), (ranges[1][1] - ranges[1][0]) / (bottom - top))
             sizes = ((right - left) * unit / 2, (bottom - top) * unit / 2)
             middles = [(low + high) / 2 for low, high in ranges]
             ranges = [(middle - half, middle + half) for middle, half in zip(middles, sizes, strict=True)]
-        return cls(x, y, (ranges[0], ranges[1]), ((left, right), (bottom, top)))
+        found = tuple(zip(rows, named, strict=True))
+        return cls(x, y, (ranges[0], ranges[1]), ((left, right), (bottom, top)), found)
 
     def at(self, x: Any, y: Any) -> np.ndarray:
         """``[point, 2]`` in the picture."""
@@ -85,8 +95,8 @@ class _Axes:
                     f'<text x="{(left + right) / 2}" y="{bottom + 34}" text-anchor="middle" '
                     f'font-size="{LABEL_SIZE}">{safe(self.x.title.text)}</text>'
                 )
-        if self.y.visible is not False and self.y.tickvals is not None:
-            for value, text in zip(self.y.tickvals, self.y.ticktext, strict=True):
+        if self.y.visible is not False:
+            for value, text in self.rows:
                 at = self.at(self.data[0][0], value)
                 yield f'<text x="{left - 8}" y="{at[1] + 4}" text-anchor="end">{safe(str(text))}</text>'
 
@@ -146,6 +156,22 @@ def _trace(trace: Any, axes: _Axes) -> Iterator[str]:
             )
         if text is not None:
             yield f'<text x="{x}" y="{y - 8}" text-anchor="middle">{safe(str(text))}</text>'
+
+
+def _waterfall(trace: Any, axes: _Axes) -> Iterator[str]:
+    """A bar from each sum to the next one, each with its text; absolute values and totals begin at 0."""
+    total = 0.0
+    for row, (kind, value, text) in enumerate(zip(trace.measure, trace.x, trace.text, strict=True)):
+        start, total = (total, total + value) if kind == "relative" else (0.0, float(value))
+        looks = trace.totals if kind != "relative" else trace.increasing if value >= 0 else trace.decreasing
+        (left, y), (right, _) = axes.at([min(start, total), max(start, total)], [row, row])
+        yield (
+            f'<rect x="{left}" y="{y - _BAR / 2}" width="{right - left:.1f}" height="{_BAR}" '
+            f'fill="{safe(looks.marker.color)}"/>'
+        )
+        below = total < start
+        x, anchor = (left - 5, "end") if below else (right + 5, "start")
+        yield f'<text x="{x:.1f}" y="{y + 4}" text-anchor="{anchor}">{safe(str(text))}</text>'
 
 
 def _colours(marker: Any, count: int) -> list[str]:

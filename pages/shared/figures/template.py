@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from core.analysis.wording import PERCENT
 from core.runs.tables import Row
 from pages.shared.theme import CHART_SIZE, CLEAR, FONT, GROUND, INK, LABEL_SIZE
 
@@ -33,13 +34,16 @@ def template(theme: str) -> go.layout.Template:
                 "zeroline": False,
                 "ticks": "",
                 "ticklabelstandoff": 6,
-                "title": {"font": {"size": LABEL_SIZE}},
+                "title": {"standoff": 6, "font": {"size": LABEL_SIZE}},
             },
             "hoverlabel": {"font": {"family": FONT, "color": INK[theme]}, "bgcolor": GROUND[theme]},
         }
     )
 
 
+PERCENT_TICKS: Mapping[str, Any] = {"ticksuffix": PERCENT}
+"""Of an axis or a colour bar in percent, shares times 100: Plotly's own format for shares has no space before the
+sign."""
 LEGEND_ABOVE: Mapping[str, Any] = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.analysis.explained import rounded_to_sum, signed
+from core.analysis.wording import PERCENT
 from core.runs.tables import Row
-from pages.shared.figures.template import LEGEND_ABOVE, template
+from pages.shared.figures.template import LEGEND_ABOVE, PERCENT_TICKS, template
 from pages.shared.theme import GROUND, INK, MUTED, SEQUENTIAL, SERIES, colour_at, ink_on
 
 _NAMED = 0.055
@@ -45,7 +46,9 @@ def whose_figure(rows: Sequence[Row], theme: str) -> go.Figure:
                 orientation="h",
                 y=[""],
                 x=[value],
-                name=f"heads of {depth}: {signed(of_heads, 1)} %" if of_a_head else f"{name}: {signed(value, 1)} %",
+                name=f"heads of {depth}: {signed(of_heads, 1)}{PERCENT}"
+                if of_a_head
+                else f"{name}: {signed(value, 1)}{PERCENT}",
                 showlegend=not of_a_head or at == layers,
                 marker={"color": colour, "line": {"color": GROUND[theme], "width": 1}},
                 text=[text],
@@ -54,8 +57,8 @@ def whose_figure(rows: Sequence[Row], theme: str) -> go.Figure:
                 textangle=0,
                 textfont={"color": ink_on(colour)},
                 customdata=[[signed(value, 1), *(signed(100 * row[end], 1) for end in ("low", "high"))]],
-                hovertemplate=f"{name}<br>%{{customdata[0]}} % (95 % CI %{{customdata[1]}} to %{{customdata[2]}} %)"
-                "<extra></extra>",
+                hovertemplate=f"{name}<br>%{{customdata[0]}}{PERCENT} (95{PERCENT} CI %{{customdata[1]}} to "
+                f"%{{customdata[2]}}{PERCENT})<extra></extra>",
             )
         )
     low = min(0.0, float(np.minimum(shown, 0).sum()))
@@ -70,7 +73,7 @@ def whose_figure(rows: Sequence[Row], theme: str) -> go.Figure:
         yaxis={"visible": False},
         xaxis={
             "range": [1.02 * low, 100 - low + 1],
-            "ticksuffix": " %",
+            **PERCENT_TICKS,
             "zeroline": True,
             "zerolinecolor": INK[theme],
             "title": {"text": "of the embedding's length", "font": {"color": MUTED[theme]}},

@@ -98,7 +98,10 @@ def _facts(run: Run, texts: str) -> list[list[str]]:
         ["Corpus", f"{shortened(str(corpus['source']), 200)}, {int(corpus['documents']):,} documents"],
         ["Vectors", stored(manifest)],
         ["Built", str(manifest.steps["embed"].finished or manifest.steps["embed"].started)[:16].replace("T", " ")],
-        ["Texts", {"whole": "included", "cut": f"cut to {CUT} letters", "none": "left out, with titles"}[texts]],
+        [
+            "Texts",
+            {"whole": "included", "cut": f"truncated to {CUT} characters", "none": "left out, as are titles"}[texts],
+        ],
     ]
 
 

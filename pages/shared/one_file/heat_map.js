@@ -75,7 +75,7 @@ function sheetOf(run, view, documents) {
     docs, blocks,
     rowsOf: (at) => names.map((name, row) => [name, value(row, order[at])]),
     data: {
-      label: `Heat map of ${docs.length} documents in ${count} topics, ${rows} rows.`,
+      label: `Heat map of ${docs.length} documents in ${count} ${count === 1 ? "topic" : "topics"}, ${rows} rows.`,
       rows: names,
       groups: run.groups,
       blocks: cells.topics.slice(0, count),

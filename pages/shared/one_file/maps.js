@@ -23,7 +23,7 @@ function showMaps(state) {
     if (kind !== "picked") return;
     detail.replaceChildren();
     if (picked.doc) showDocument(detail, picked.doc - 1, state);
-    else if (picked.area) make("p", "quiet", detail, "An area is chosen. The app lists its documents; in this file, click a point to read its document.");
+    else if (picked.area) make("p", "quiet", detail, "An area is selected. The app lists its documents; in this file, click a point to read a document.");
   };
   const show = (stage) => {
     const told = run.maps.stages[stage];

@@ -98,14 +98,14 @@ function showBars(parent, rows) {
 
 function showFindings(state) {
   const { run } = state;
-  const box = section("findings", "What the figures say", state);
+  const box = section("findings", "Findings", state);
   if (run.missing.figures) make("p", "quiet", box, `This run had no figures yet. Run '${run.missing.figures}' and publish it again.`);
   const first = make("div", "findings", box);
   const rest = run.findings.filter((one) => !one.first);
   let others = null;
   if (rest.length) {
     const fold = make("details", "more", box);
-    make("summary", "", fold, `${rest.length} more findings`);
+    make("summary", "", fold, `${rest.length} more ${rest.length === 1 ? "finding" : "findings"}`);
     others = make("div", "findings", fold);
   }
   for (const one of run.findings) {

@@ -18,7 +18,7 @@ TEXTS = {"whole": "Whole texts", "cut": "The beginning of each text", "none": "N
 def html_of(run: Run, texts: str = "cut") -> str:
     """The file's content, for a run that is embedded; what it lacks beyond that, the page says."""
     if texts not in TEXTS:
-        raise Mistake(f"There is no way '{texts}' to include texts. There are: {listed(TEXTS)}.")
+        raise Mistake(f"'{texts}' is not a way to include texts. Choose one of: {listed(TEXTS)}.")
     manifest = run.manifest()
     require(run, manifest, "embed")
     packed, header = gathered(run, texts if manifest.has_texts else "none")

@@ -83,9 +83,12 @@ class _Series:
         if len(known) <= most and len(labels) == len(known):
             return ", ".join(self._value(at) for at in known)
         if len(labels) <= _FEW and len(labels) < len(known):
-            spans = {label: _span(self.values[[at for at in known if self.labels[at] == label]]) for label in labels}
+            spans = {
+                label: _span(self.values[[at for at in known if self.labels[at] == label]], self.unit)
+                for label in labels
+            }
             return ", ".join(f"{label} {span}".strip() for label, span in spans.items())
-        return _span(self.values)
+        return _span(self.values, self.unit)
 
     def _value(self, at: int) -> str:
         interval = ""
@@ -94,7 +97,7 @@ class _Series:
         return f"{self.labels[at]} {self._number(self.values[at])}{interval}".strip()
 
     def _number(self, value: float) -> str:
-        return f"{_number(value)} {self.unit}".strip()
+        return _number(value, self.unit)
 
 
 def plain_label(text: str) -> str:
@@ -131,21 +134,23 @@ def _is_text(values: Any) -> bool:
 
 def _cells(trace: Any) -> str:
     cells = np.asarray(trace.z, dtype=float)
-    return f"{cells.shape[0]:,} × {cells.shape[1]:,} cells {_span(cells, counted=False)}" if cells.size else ""
+    span = _span(cells, plain_label(trace.colorbar.ticksuffix or ""), counted=False)
+    return f"{cells.shape[0]:,} × {cells.shape[1]:,} cells {span}" if cells.size else ""
 
 
-def _span(values: Any, counted: bool = True) -> str:
+def _span(values: Any, unit: str = "", counted: bool = True) -> str:
     known = np.asarray(values if values is not None else (), dtype=float)
     known = known[np.isfinite(known)]
     if not known.size:
         return ""
     if known.size == 1:
-        return _number(known[0])
+        return _number(known[0], unit)
     of = f"{known.size:,} values " if counted else ""
-    return f"{of}from {_number(known.min())} to {_number(known.max())}"
+    return f"{of}from {_number(known.min())} to {_number(known.max(), unit)}"
 
 
-def _number(value: float) -> str:
+def _number(value: float, unit: str = "") -> str:
     """Three digits, with a real minus sign."""
     digits = f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-    return (f"{float(digits):g}" if "e" not in digits else digits).replace("-", "−")
+    shown = (f"{float(digits):g}" if "e" not in digits else digits).replace("-", "−")
+    return f"{shown} {unit}".rstrip()

@@ -119,4 +119,4 @@ def _auth_section() -> Mapping[str, Any] | None:
 
 def _need(section: Mapping[str, Any], keys: tuple[str, ...], where: str) -> None:
     if lacking := [key for key in keys if not (isinstance(section.get(key), str) and section[key].strip())]:
-        raise Mistake(f"{where} lacks {listed(lacking)}. Add what is missing, as text; until then nobody can sign in.")
+        raise Mistake(f"{where} is missing {listed(lacking)}. Add it, as text; until then nobody can sign in.")

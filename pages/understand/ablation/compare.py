@@ -102,10 +102,10 @@ def negative_heads(shown: AblationView) -> None:
     said = []
     for row in sorted(rows, key=lambda row: -float(row["change"])):
         place = (row["layer"], row["head"])
-        attends = f" Its attention is {types[place]['type']}." if place in types else ""
+        attends = f" Attention type: {types[place]['type']}." if place in types else ""
         said.append(
-            f"{head_name(row).capitalize()}: {points(row['change'])} more of {measure_name(row['measure'])} "
-            f"without it (95 % CI {points(row['low'])} to {points(row['high'])}).{attends}"
+            f"{head_name(row).capitalize()}: {points(row['change'])} more in {measure_name(row['measure'])} "
+            f"without it (95 % CI {100 * row['low']:.1f} to {100 * row['high']:.1f}).{attends}"
         )
     st.markdown("\n".join(f"- {plain(one)}" for one in said))
     if not types:

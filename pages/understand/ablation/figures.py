@@ -11,10 +11,11 @@ import plotly.graph_objects as go
 from core.analysis.ablation_effects import ANGLE, measure_name
 from core.analysis.ablation_findings import amount, described
 from core.analysis.null import WITHIN
+from core.analysis.wording import PERCENT
 from core.model.shape import ModelShape
 from core.runs.tables import Row
 from pages.shared.components.layer_grid import Cell, LayerGrid, Scale
-from pages.shared.figures.template import LEGEND_ABOVE, template
+from pages.shared.figures.template import LEGEND_ABOVE, PERCENT_TICKS, template
 from pages.shared.text import drawn
 from pages.shared.theme import DIVERGING, GRID_LINE, INK, MUTED, SEQUENTIAL, SERIES, SMALL_TICK_SIZE, colour_at
 
@@ -147,14 +148,14 @@ def scatter_figure(
                 },
                 customdata=[[one.layer, one.head] for one in some],
                 hovertemplate="layer %{customdata[0]}, head %{customdata[1]}<br>"
-                f"{read_by.name} %{{x:.1f}}\u00a0%<br>without it %{{y:+.1f}}<extra></extra>",
+                f"{read_by.name} %{{x:.1f}}{PERCENT}<br>without it %{{y:+.1f}}<extra></extra>",
             )
         )
     figure.add_hline(y=0, line={"color": GRID_LINE[theme], "width": 1})
     figure.update_layout(
         template=template(theme),
         height=430,
-        xaxis={"ticksuffix": "\u00a0%", "title": {"text": read_by.axis}},
+        xaxis={**PERCENT_TICKS, "title": {"text": read_by.axis}},
         yaxis={
             "title": {
                 "text": f"{drawn(measure_name(measure))} without it, {'degrees' if measure == ANGLE else 'points'}"

@@ -60,7 +60,7 @@ def moved(shown: AblationView) -> None:
 
 
 def _sentence(row: Row, own: str | None, stays: int) -> str:
-    said = f"It moves by **{row['angle']:.1f}°**; {stays} of its {len(row['before'])} nearest documents stay."
+    said = f"It moves by **{row['angle']:.1f}°**; {stays} of its {len(row['before'])} nearest documents remain."
     before, after = row["topic_before"], row["topic_after"]
     if before is not None and after is not None:
         label = f" (labelled {plain(own)})" if own else ""

@@ -31,7 +31,7 @@ _NAMES = {
 @shows_mistakes
 def pruning(shown: AblationView) -> None:
     """The curve, the verdict, and the file that names the heads."""
-    section("How many heads can go?", "pruning", "ablation", "interval")
+    section("How many heads can be removed?", "pruning", "ablation", "interval")
     run = shown.state.run
     rows = ablation_rows(shown.state, "ablation_pruning") if run.has(run.analysis_path("ablation_pruning")) else []
     if not rows:
@@ -46,14 +46,15 @@ def pruning(shown: AblationView) -> None:
         pruning_figure(rows, show.theme()),
         "ablation pruning",
         pa.Table.from_pylist(rows),
-        f"Same-topic nDCG@10 on the held-out half of the sample. Heads go {'; '.join(ORDERS[name] for name in known)} "
+        "Same-topic nDCG@10 on the held-out half of the sample. Heads are removed "
+        f"{'; '.join(ORDERS[name] for name in known)} "
         "(mean, worst and best of several).",
         alt=f"Line chart: same-topic nDCG@10 as heads are switched off in {len(known)} orders. "
         f"{sentence.replace('**', '')}",
     )
     if BY_SHARE not in known:
         st.caption(
-            "Removal by share is not there: an older version pruned these heads, or `layers` had not measured shares."
+            "Removal by share is missing: an older version pruned these heads, or `layers` had not measured shares."
         )
     _take_away(shown, rows, sentence)
 
@@ -63,9 +64,10 @@ def verdict(rows: Sequence[Row], heads: int) -> str:
     chosen = next(row for row in rows if row["enough"])
     full = next(row for row in rows if row["order"] == GREEDY and not row["removed"])
     if not chosen["removed"]:
-        return "No head can go: removing the first one already costs more than one standard error."
+        return "No head can be removed: removing the first one already costs more than one standard error."
     said = (
-        f"**{chosen['removed']} of {heads} heads** can go within one standard error, as chosen on one half of the "
+        f"**{chosen['removed']} of {heads} heads** can be removed within one standard error, as chosen on one half of "
+        "the "
         f"documents. On the held-out half: nDCG@10 {chosen['value']:.3f} against {full['value']:.3f} with all heads "
         f"({_points(chosen['lost'])} points, 95 % CI {_points(chosen['lost_low'])} to {_points(chosen['lost_high'])})."
     )
@@ -124,7 +126,10 @@ def _take_away(shown: AblationView, rows: Sequence[Row], sentence: str) -> None:
     off = tuple(sorted(zip(chosen["off_layers"], chosen["off_heads"], strict=True)))
     made = HeadsOff(model, off, verdict=sentence.replace("**", ""))
     with st.container(border=True):
-        st.markdown(f"**Export the smaller model**: {plain(model)} without these {len(off)} heads.")
+        st.markdown(
+            f"**Export the smaller model**: {plain(model)} without "
+            f"{'this head' if len(off) == 1 else f'these {len(off)} heads'}."
+        )
         st.download_button("heads.json", made.to_json(), "heads.json", "application/json", on_click="ignore")
         st.caption("With this file, the command writes a folder that sentence-transformers can load.")
         st.code(command("export", run, "--heads heads.json", f"--to {run}-pruned"), language=None, wrap_lines=True)

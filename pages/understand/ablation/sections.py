@@ -77,10 +77,11 @@ def overview(shown: AblationView) -> None:
     beyond = sum(row["verdict"] != WITHIN for row in heads.values())
     counted = next(iter(heads.values()))["documents"]
     unit = "queries" if shown.measure == "queries" else "documents"
-    cut = f" Texts are cut to {step.options['tokens']} tokens." if "tokens" in step.options else ""
+    cut = f" Texts are truncated to {step.options['tokens']} tokens." if "tokens" in step.options else ""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         told = (
-            f"{_scale(shown.measure)} ● {beyond} of {len(heads)} heads are beyond the noise. "
+            f"{_scale(shown.measure)} ● {beyond} of {len(heads)} heads {'is' if beyond == 1 else 'are'} beyond the "
+            "noise. "
             f"A sample of {counted:,} {unit}, stratified by topic. {_HOW[step.options.get('how', 'zero')]}{cut}"
         )
         st.caption(plain(f"{told} Click a head for its details."))

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import streamlit as st
 
+from core.analysis.wording import plural
 from core.runs.tables import Row
 from pages.shared import show
 from pages.shared.aspects import aspect_documents, predicted
@@ -67,14 +68,18 @@ def confused(shown: AspectView, aspect: str, head: int) -> None:
     """Which values the head takes for each other."""
     used = [row for row in _values(shown, aspect) if row["sampled"]]
     if len(used) > MOST_IN_MATRIX:
-        st.caption(f"With {len(used):,} values the matrix of confusions would not be readable.")
+        st.caption(f"With {len(used):,} values, a confusion matrix would not be readable.")
         return
     codes = [row["code"] for row in used]
     counts = _counts(shown, aspect, head)[np.ix_(codes, codes)]
     names = [row["value"] for row in used]
     apart = counts - np.diag(np.diag(counts))
     one, other = np.unravel_index(int(apart.argmax()), apart.shape)
-    most = f" Most often: {names[one]} read as {names[other]}, {apart.max()} documents." if apart.any() else ""
+    most = (
+        f" Most often: {names[one]} read as {names[other]}, {plural(int(apart.max()), 'document')}."
+        if apart.any()
+        else ""
+    )
 
     def data() -> pa.Table:
         return pa.Table.from_pylist(

@@ -10,10 +10,10 @@ import plotly.graph_objects as go
 
 from core.analysis.aspect_probe import MEASURES
 from core.analysis.null import ABOVE, BELOW
-from core.analysis.wording import percent
+from core.analysis.wording import PERCENT, percent
 from core.runs.tables import Row
 from pages.shared.components.layer_grid import Cell, LayerGrid, Scale
-from pages.shared.figures.template import LEGEND_ABOVE, template
+from pages.shared.figures.template import LEGEND_ABOVE, PERCENT_TICKS, template
 from pages.shared.text import drawn, short_names, shortened
 from pages.shared.theme import GRID_LINE, QUIET, SEQUENTIAL, SERIES, SMALL_TICK_SIZE, colour_at
 
@@ -85,8 +85,8 @@ def pair_figure(
     first, second = np.cos(angle), np.sin(angle)
     second = slices.correlation * first + np.sqrt(max(0.0, 1 - slices.correlation**2)) * second
     figure.add_scatter(
-        x=slices.mean[0] + _RADIUS * slices.sd[0] * first,
-        y=slices.mean[1] + _RADIUS * slices.sd[1] * second,
+        x=100 * (slices.mean[0] + _RADIUS * slices.sd[0] * first),
+        y=100 * (slices.mean[1] + _RADIUS * slices.sd[1] * second),
         mode="lines",
         fill="toself",
         fillcolor=f"{QUIET[theme]}33",
@@ -101,8 +101,8 @@ def pair_figure(
         if not pairs:
             continue
         figure.add_scatter(
-            x=[one["value"] for one, _ in pairs],
-            y=[other["value"] for _, other in pairs],
+            x=[100 * one["value"] for one, _ in pairs],
+            y=[100 * other["value"] for _, other in pairs],
             mode="markers+text",
             text=[str(one["head"]) for one, _ in pairs],
             textposition=[places[int(one["head"]) - 1] for one, _ in pairs],
@@ -110,12 +110,12 @@ def pair_figure(
             name=_named(kind, names),
             customdata=[[one["head"], one["verdict"], other["verdict"]] for one, other in pairs],
             hovertemplate=(
-                f"head %{{customdata[0]}}<br>{drawn(names[0])} %{{x:.1%}}, %{{customdata[1]}}<br>{drawn(names[1])} "
-                "%{y:.1%}, %{customdata[2]}<extra></extra>"
+                f"head %{{customdata[0]}}<br>{drawn(names[0])} %{{x:.1f}}{PERCENT}, %{{customdata[1]}}<br>"
+                f"{drawn(names[1])} %{{y:.1f}}{PERCENT}, %{{customdata[2]}}<extra></extra>"
             ),
             cliponaxis=False,
         )
-    axis = {"tickformat": ".0%", "showgrid": True, "gridcolor": GRID_LINE[theme], "zeroline": False}
+    axis = {**PERCENT_TICKS, "showgrid": True, "gridcolor": GRID_LINE[theme], "zeroline": False}
     figure.update_layout(
         template=template(theme),
         height=460,
@@ -153,18 +153,18 @@ def pair_alt(names: tuple[str, str], rows: tuple[Sequence[Row], ...]) -> str:
 def confusion_figure(counts: np.ndarray, names: Sequence[str], theme: str) -> go.Figure:
     """``counts[value, read as]``, as shares of each value's documents."""
     shown = short_names(names, 22)
-    shares_of = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    percents_of = 100 * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     figure = go.Figure(
         go.Heatmap(
-            z=shares_of,
+            z=percents_of,
             x=shown,
             y=shown,
             customdata=counts,
             zmin=0,
-            zmax=1,
+            zmax=100,
             colorscale=SEQUENTIAL[theme],
-            hovertemplate="%{y}<br>read as %{x}<br>%{z:.0%}, %{customdata} documents<extra></extra>",
-            colorbar={"thickness": 10, "outlinewidth": 0, "tickformat": ".0%"},
+            hovertemplate=f"%{{y}}<br>read as %{{x}}<br>%{{z:.0f}}{PERCENT}, documents: %{{customdata}}<extra></extra>",
+            colorbar={"thickness": 10, "outlinewidth": 0, **PERCENT_TICKS},
         )
     )
     figure.update_layout(

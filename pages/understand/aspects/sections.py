@@ -94,7 +94,7 @@ def matrix(shown: AspectView) -> None:
     layer_grid(grid, "aspect matrix", _mark(shown), pick)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         told = (
-            "Percent of the way from chance to the best at this stage; ▲ above, ▼ below random slices. "
+            "Percentage of the way from chance to the best value at this stage; ▲ above, ▼ below random slices. "
             f"{_sampled(shown)} {_baseline(shown)}"
         )
         st.caption(plain(told))
@@ -275,5 +275,5 @@ def mingled(shown: AspectView, aspect: str, head: int) -> None:
     strong = [name for name in others if shown.pair("aspect_pairs", aspect, name)[0]["cramers_v"] >= ENTANGLED]
     st.caption(
         "Within: documents are compared only with others of the same value of the other aspect."
-        + (f" {plain(aspect)} goes together with {plain(', '.join(strong))}: rely on that column." if strong else "")
+        + (f" {plain(aspect)} is related to {plain(', '.join(strong))}: use that column for it." if strong else "")
     )

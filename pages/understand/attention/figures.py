@@ -10,8 +10,8 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from core.analysis.attention_measures import FARTHEST, OFFSETS
-from core.analysis.wording import percent
-from pages.shared.figures.template import template
+from core.analysis.wording import PERCENT, percent
+from pages.shared.figures.template import PERCENT_TICKS, template
 from pages.shared.text import drawn, safe, shortened
 from pages.shared.theme import GROUND, INK, QUIET, SEQUENTIAL, SERIES, SMALL_TICK_SIZE
 
@@ -63,7 +63,7 @@ def pattern_figure(found: Pattern, shuffled: Pattern, causal: bool, theme: str) 
                 insidetextanchor="middle",
                 textangle=0,
                 constraintext="none",
-                hovertemplate=f"{name}: %{{x:.1%}}<br>shuffled {percent(even, 1)}<extra></extra>",
+                hovertemplate=f"{name}: {percent(value, 1)}<br>shuffled {percent(even, 1)}<extra></extra>",
                 showlegend=False,
             ),
             row=1,
@@ -72,10 +72,10 @@ def pattern_figure(found: Pattern, shuffled: Pattern, causal: bool, theme: str) 
     figure.add_trace(
         go.Bar(
             x=NEAR[mine],
-            y=found.near[mine],
+            y=100 * found.near[mine],
             marker={"color": near, "line": {"width": 0}},
             customdata=[_distance(int(offset)) for offset in NEAR[mine]],
-            hovertemplate="%{customdata}<br>%{y:.1%}<extra></extra>",
+            hovertemplate=f"%{{customdata}}<br>%{{y:.1f}}{PERCENT}<extra></extra>",
             showlegend=False,
         ),
         row=2,
@@ -84,11 +84,11 @@ def pattern_figure(found: Pattern, shuffled: Pattern, causal: bool, theme: str) 
     figure.add_trace(
         go.Scatter(
             x=NEAR[mine],
-            y=shuffled.near[mine],
+            y=100 * shuffled.near[mine],
             name="shuffled positions",
             mode="lines",
             line={"color": INK[theme], "width": 1.5, "dash": "dot"},
-            hovertemplate="shuffled: %{y:.1%}<extra></extra>",
+            hovertemplate=f"shuffled: %{{y:.1f}}{PERCENT}<extra></extra>",
         ),
         row=2,
         col=1,
@@ -106,7 +106,7 @@ def pattern_figure(found: Pattern, shuffled: Pattern, causal: bool, theme: str) 
             "ticktext": [f"{'−' if offset < 0 else '+'}{abs(offset)}" for offset in ticks],
             "title": {"text": "distance in tokens (− before, + after)"},
         },
-        yaxis2={"tickformat": ".1~%", "title": {"text": "share of attention"}, "rangemode": "tozero"},
+        yaxis2={**PERCENT_TICKS, "title": {"text": "share of attention"}, "rangemode": "tozero"},
         legend={"orientation": "h", "x": 1, "xanchor": "right", "y": 0.79, "yanchor": "bottom"},
         margin={"t": 10, "b": 50},
         dragmode=False,
@@ -124,14 +124,14 @@ def matrix_figure(weights: np.ndarray, tokens: Sequence[str], chosen: int, theme
     top = float(np.quantile(weights[weights > 0], 0.98)) if (weights > 0).any() else 1.0
     figure = go.Figure(
         go.Heatmap(
-            z=weights,
+            z=100 * weights,
             x=names,
             y=names,
             zmin=0,
-            zmax=top,
+            zmax=100 * top,
             colorscale=SEQUENTIAL[theme],
-            hovertemplate="from %{y}<br>to %{x}<br>%{z:.1%}<extra></extra>",
-            colorbar={"thickness": 10, "outlinewidth": 0, "tickformat": ".0%", "len": 0.5, "y": 1, "yanchor": "top"},
+            hovertemplate=f"from %{{y}}<br>to %{{x}}<br>%{{z:.1f}}{PERCENT}<extra></extra>",
+            colorbar={"thickness": 10, "outlinewidth": 0, **PERCENT_TICKS, "len": 0.5, "y": 1, "yanchor": "top"},
         )
     )
     figure.add_shape(

@@ -66,7 +66,7 @@ def _grid(rows: list[Row], view: LayerView) -> None:
         hundredths,
         note,
         show.theme(),
-        "Each term's share of the embedding's length in per cent.",
+        "Each term's share of the embedding's length in percent.",
         "parts",
     )
     layer_grid(drawn, "parts grid", GridCell(view.layer - 1, view.head - 1) if view.head else None, picked)
@@ -75,10 +75,10 @@ def _grid(rows: list[Row], view: LayerView) -> None:
     added = [f"layers {_percent(grid.layers.sum())}", f"embeddings {_percent(grid.embedding)}", *final]
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(
-            plain(f"In per cent: {' + '.join(added)} = {_percent(shown.sum())}. ").replace("+ −", "− ")
+            plain(f"In percent: {' + '.join(added)} = {_percent(shown.sum())}. ").replace("+ −", "− ")
             + "ff: feed-forward block; bias: the layer's biases. Click a head to see its share by topic."
         )
-        sums = f"In per cent: {' + '.join(added)} = {_percent(shown.sum())}.".replace("+ −", "− ")
+        sums = f"In percent: {' + '.join(added)} = {_percent(shown.sum())}.".replace("+ −", "− ")
         show.downloads("parts", lambda: pa.Table.from_pylist(rows), show.grid_paper(drawn, sums))
 
 

@@ -8,6 +8,7 @@ import streamlit as st
 
 from core.analysis.by_topic import ByTopic
 from core.analysis.layer_measures import LEAST, MEASURES, MOST
+from core.analysis.wording import plural
 from core.runs.tables import Row
 from pages.shared import show
 from pages.shared.cards import Card, cards
@@ -110,12 +111,12 @@ def _topics(sweep: LayerSweep, view: LayerView) -> None:
     gap, low, high = (values[order] for values in figures.values())
     found = ByTopic(order, gap, low, high, table["documents"].to_numpy()[order], left_out=0)
     follows, avoids = int((found.side > 0).sum()), int((found.side < 0).sum())
-    st.markdown(f"Follows **{follows}** and avoids **{avoids}** of {len(table)} topics.")
+    st.markdown(f"Follows **{follows}** and avoids **{avoids}** of {plural(len(table), 'topic')}.")
     said = "The topic's mean similarity minus that of all other topics. By chance, 1 in 20 intervals excludes 0."
     if len(table) > MOST_TOPICS:
         said += f" Shown: the {MOST_TOPICS // 2} highest and {MOST_TOPICS // 2} lowest. The download has all topics."
     name = f"topics of head {view.head} at layer {view.layer} stage {view.stage}"
-    alt = f"Dot plot of similarity gaps by topic: {follows} topics followed, {avoids} avoided, of {len(table)}."
+    alt = f"Similarity gaps by topic: {follows} followed and {avoids} avoided, of {plural(len(table), 'topic')}."
     show.figure(gaps_figure(found, table["topic"].to_pylist(), show.theme()), name, table, said, alt=alt)
 
 

@@ -169,7 +169,7 @@ def redundancy(state: RunState) -> None:
     with left:
         caption = "Similar heads are next to each other."
         if shape.kv_heads not in (1, shape.heads):
-            caption += " In brackets: the key/value group."
+            caption += " In parentheses: the key/value group."
         drawn = _drawn(state, "CKA", stage, lambda: matrix_figure(cka, order.tolist(), shape, theme(), "CKA"))
         top = most_redundant(found, stage, 1)
         alt = f", heads {top[0]['head']} and {top[0]['other']} are the most alike" if top else ""

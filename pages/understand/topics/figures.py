@@ -10,8 +10,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.analysis import study
+from core.analysis.wording import PERCENT
 from core.runs.tables import Row
-from pages.shared.figures.template import error_bars, template
+from pages.shared.figures.template import PERCENT_TICKS, error_bars, template
 from pages.shared.text import drawn, short_names
 from pages.shared.theme import GRID_LINE, INK, LABEL_SIZE, QUIET, SEQUENTIAL, SERIES, SMALL_TICK_SIZE, TICK_SIZE
 
@@ -87,7 +88,7 @@ def rates_figure(rates: Rates, theme: str) -> go.Figure:
             figure.add_scatter(
                 x=[100 * at, 100 * at], y=[-0.5, len(rates.methods) - 0.5], yaxis=axis, mode="lines", line=line,
                 opacity=opacity, name=name, legendgroup=name, showlegend=k == 0,
-                hovertemplate=f"{name}: %{{x:.1f}} %<extra></extra>",
+                hovertemplate=f"{name}: %{{x:.1f}}{PERCENT}<extra></extra>",
             )  # fmt: skip
         value, low, high = (100 * part[:, k] for part in (rates.value, rates.low, rates.high))
         figure.add_scatter(
@@ -95,13 +96,13 @@ def rates_figure(rates: Rates, theme: str) -> go.Figure:
             legendgroup="run", showlegend=k == 0, marker={"size": 10, "color": colour[0]},
             error_x=error_bars(value, low, high, thickness=2.5, width=0, color=colour[0]),
             customdata=np.stack([low, high], axis=1),
-            hovertemplate="%{y}: %{x:.1f} % (%{customdata[0]:.1f}–%{customdata[1]:.1f})<extra></extra>",
+            hovertemplate=f"%{{y}}: %{{x:.1f}}{PERCENT} (%{{customdata[0]:.1f}}–%{{customdata[1]:.1f}})<extra></extra>",
         )  # fmt: skip
         if rates.study:
             figure.add_scatter(
                 x=[100 * rates.study[k]], y=[0], yaxis=axis, mode="markers", name="the study", legendgroup="study",
                 showlegend=k == 0, marker={"size": 12, "symbol": "diamond-open", "color": colour[1], "line_width": 2.5},
-                hovertemplate="the study: %{x:.2f} %<extra></extra>",
+                hovertemplate=f"the study: %{{x:.2f}}{PERCENT}<extra></extra>",
             )  # fmt: skip
     figure.update_layout(
         template=template(theme),
@@ -109,7 +110,7 @@ def rates_figure(rates: Rates, theme: str) -> go.Figure:
         margin={"l": 128, "t": 0, "b": 96, "r": 30},
         xaxis={
             "title": {"text": "documents whose topic is found"},
-            "range": [0, 101], "ticksuffix": " %", "nticks": 6, "showgrid": True, "gridcolor": GRID_LINE[theme],
+            "range": [0, 101], **PERCENT_TICKS, "nticks": 6, "showgrid": True, "gridcolor": GRID_LINE[theme],
             "anchor": f"y{panels}" if panels > 1 else "y", "fixedrange": True,
         },
         legend={"orientation": "h", "x": 0, "y": -0.06, "yanchor": "top", "font_color": INK[theme]},
@@ -168,15 +169,15 @@ def confusion_figure(names: Sequence[str], counts: np.ndarray, axes: tuple[str, 
     """``counts[topic, topic]`` of two labellings, coloured by the share of the row; empty rows stay blank."""
     short, full = _numbered(names), [drawn(name) for name in names]
     rows = counts.sum(axis=1, keepdims=True)
-    shares = np.divide(counts, rows, out=np.full(counts.shape, np.nan), where=rows > 0)
+    shares = np.divide(100 * counts, rows, out=np.full(counts.shape, np.nan), where=rows > 0)
     told = [[[mine, other, int(counts[y, x])] for x, other in enumerate(full)] for y, mine in enumerate(full)]
     cells = go.Heatmap(
-        z=shares, x=_numbers(len(short)), y=short, zmin=0, zmax=1, colorscale=SEQUENTIAL[theme], xgap=1, ygap=1,
+        z=shares, x=_numbers(len(short)), y=short, zmin=0, zmax=100, colorscale=SEQUENTIAL[theme], xgap=1, ygap=1,
         customdata=told, hoverongaps=False,
         hovertemplate=f"{drawn(axes[0])}: %{{customdata[0]}}<br>{drawn(axes[1])}: %{{customdata[1]}}"
-        "<br>%{customdata[2]:,} documents, %{z:.0%} of the row<extra></extra>",
+        f"<br>documents: %{{customdata[2]:,}}, %{{z:.0f}}{PERCENT} of the row<extra></extra>",
         colorbar={
-            "orientation": "h", "thickness": 10, "outlinewidth": 0, "tickformat": ".0%", "nticks": 5, "len": 0.6,
+            "orientation": "h", "thickness": 10, "outlinewidth": 0, **PERCENT_TICKS, "nticks": 5, "len": 0.6,
             "x": 0, "xanchor": "left", "y": 1.005, "yanchor": "bottom", "ticks": "",
         },
     )  # fmt: skip

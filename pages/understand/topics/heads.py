@@ -95,7 +95,7 @@ def _heads(state: RunState, stage: int, compared: TopicHeads) -> None:
         f"{compared.others:,} others, by the cosine with the topic's name. Filled heads lie beyond random slices (5 %, "
         f"corrected for the heads) and beyond chance (5 %, corrected for heads and {compared.topics} topics)."
         f"{among(state, 'Compared')}",
-        alt=f"Heads ranked by how well they follow the topic; {_list(named) if named else 'none'} is shown to.",
+        alt=f"Heads ranked by how well they follow it; {_list(named) if named else 'none'} beyond random slices.",
     )
 
 

@@ -59,7 +59,9 @@ def merging(state: RunState, stage: int) -> None:
         "Only groups of two or more topics are listed; ✓ marks a topic that both merge with another of its group. The "
         "study lists its 25 topics, but not which of the 39 each one merges: that mapping is our reading of the names."
     )
-    with st.expander(f"All {len(pairs)} merged pairs", icon=":material/table_rows:"):
+    with st.expander(
+        "The merged pair" if len(pairs) == 1 else f"All {len(pairs)} merged pairs", icon=":material/table_rows:"
+    ):
         st.dataframe(
             [dict(zip(("topic", "other", "cosine", "merged by"), pair, strict=True)) for pair in pairs],
             hide_index=True,

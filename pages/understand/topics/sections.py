@@ -69,7 +69,7 @@ def topic_match(state: RunState, stage: int) -> None:
         + (f" The study: {study.MODEL}, 25 topics ({study.CITATION})." if stage == 3 else "")
         + _left_out(within, len(topics(state).names)),
         alt=f"Topic match of the full embedding, {percent(full['rate'], 1)}, of pooled heads and of head {best}, "
-        "with 95 % intervals, beside guessing.",
+        "with 95 % CI, and chance.",
         remake=Remake("topic match", {"stage": stage}),
     )
     st.markdown("##### Each head alone")

@@ -58,8 +58,8 @@ def switch_section(state: RunState, stage: int) -> None:
     _take((state.run.name, stage), positions, figures)
     with st.expander("Follow or ignore an aspect", icon=":material/label:", expanded=figures is not None):
         st.caption(
-            "Head weights are learned that rank documents with the same value first for aspects you follow, and no "
-            "longer do so for aspects you ignore."
+            "Learns head weights: documents with the same value rank first for aspects you follow, and no longer do so "
+            "for aspects you ignore."
         )
         with st.container(horizontal=True, gap="medium"):
             for aspect in aspects:
@@ -123,7 +123,9 @@ def _take(of: tuple[str, int], positions: dict[str, str], figures: SwitchFigures
 def _show(state: RunState, figures: SwitchFigures) -> None:
     weights = format_weights(figures.switched.weights)
     if st.session_state.get("mix") != weights:
-        st.caption("The weights below are not the ones learned for these switches; the figures here are theirs.")
+        st.caption(
+            "The weights below are not those learned for these switches; the figures here are for the learned ones."
+        )
         st.button("Use the learned weights", key="aspect weights", on_click=_moved, type="tertiary")
     st.markdown("  \n".join(plain(sentence) for sentence in switch_sentences(figures.switched)))
     with st.popover("All aspects, before and after", icon=":material/compare_arrows:"):

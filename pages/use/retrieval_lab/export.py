@@ -78,7 +78,7 @@ def _export_turned(state: RunState, turned: TurnedHeads) -> None:
     """At stage 4: weights, whether the rest counts, and the directions that shares are added up in."""
     kept = kept_heads(state, SHARE, turned.weights, "embedding", turned.rest)
     st.markdown(
-        f"The embedding {'rest + ' if turned.rest else ''}Σ weight × share. `core/retrieval/apply.py` makes it from "
+        f"The embedding {'rest + ' if turned.rest else ''}Σ weight × share. `core/retrieval/apply.py` computes it from "
         "stored shares of the same model. It needs only NumPy."
     )
     with st.container(horizontal=True, gap="small"):

@@ -46,7 +46,7 @@ def votes_figure(
             ygap=1,
             text=[[name] * heads for name in names],
             customdata=[rates] * ranks,
-            hovertemplate="%{text}<br>head %{x}%{customdata}<br>gives %{z:.3f}<extra></extra>",
+            hovertemplate="%{text}<br>head %{x}%{customdata}<br>contributes %{z:.3f}<extra></extra>",
             colorbar={"thickness": 10, "outlinewidth": 0, "tickformat": ".2~g"},
         )
     )
@@ -62,7 +62,7 @@ def votes_figure(
     if reliability is not None:
         fade(figure, solidity(reliability, heads)[1:], columns, places, theme)
         if rates_below_numbers(figure, [str(head) for head in columns], reliability.rates[1:], columns):
-            figure.update_xaxes(title={"text": "head; below it: right for … of 100", "standoff": 6})
+            figure.update_xaxes(title={"text": "head; below: right for … of 100", "standoff": 6})
             figure.update_layout(margin={"b": _BELOW + LINE})
     return figure
 

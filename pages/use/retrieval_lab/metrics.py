@@ -45,7 +45,7 @@ def metrics_section(shown: LabView) -> None:
         _PLACES,
         TASKS[shown.task].places,
         required=True,
-        help="How many documents of each ranking count.",
+        help="How many top documents of each ranking count.",
     )
     everyone = np.ones(len(shown.weights))
     these = {way: reached(shown, way, shown.weights, places) for way in dict.fromkeys(shown.ways)}
@@ -151,7 +151,7 @@ def ways_section(shown: LabView) -> None:
         "ways",
         pa.Table.from_pylist(found),
         caption=f"{found[0]['queries'] if found else 0:,} queries, 95 % CI.{note}",
-        alt=f"{shown.metric} of every way to rank with its 95 % confidence interval, and chance.",
+        alt=f"{shown.metric} of every way to rank with its 95 % CI, and chance.",
         remake=Remake("retrieval", {"stage": shown.stage, "task": shown.task}),
     )
 

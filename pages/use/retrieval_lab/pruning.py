@@ -22,7 +22,7 @@ from pages.use.retrieval_lab.data import rows
 from pages.use.retrieval_lab.figures import curve_figure, importance_figure
 from pages.use.retrieval_lab.state import LabView
 
-_SHARES = " At stage 4 the shares of the kept heads are ranked side by side: their sum takes no less space."
+_SHARES = " At stage 4 the shares of the kept heads are ranked side by side, because their sum would save no space."
 
 
 @shows_mistakes
@@ -61,15 +61,15 @@ def pruning_section(shown: LabView) -> None:
         alt=f"{what} as heads are removed one by one, in three orders.",
         remake=Remake("pruning", {"stage": shown.stage, "task": shown.task}) if way == ways[0] else None,
     )
-    st.subheader("What each head is needed for", anchor="importance")
+    st.subheader("How much each head is needed", anchor="importance")
     importance = rows(shown.state, "importance", **wanted)
     figure(
         importance_figure(importance, theme(), what),
         "head-importance",
         pa.Table.from_pylist(importance),
-        caption="Loss when one head alone is removed, on all queries, with 95 % CI. Filled: kept heads. A head whose "
-        "work other heads do as well loses nothing by itself.",
-        alt=f"{what} lost without each head, with 95 % confidence intervals.",
+        caption="Loss when one head alone is removed, on all queries, with 95 % CI. Filled: kept heads. Removing a "
+        "head costs nothing if other heads do the same work.",
+        alt=f"{what} lost without each head, with 95 % CI.",
     )
 
 

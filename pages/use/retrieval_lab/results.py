@@ -89,7 +89,7 @@ def _most(given: np.ndarray, weights: np.ndarray) -> str:
     """The heads that gave a document most: together half of what it got."""
     on = np.flatnonzero((weights > 0) & (given > 0))
     if not len(on):
-        return "no head gave it anything"
+        return "no head contributes to it"
     order = on[np.argsort(-given[on], kind="stable")]
     enough = int(np.searchsorted(given[order].cumsum(), given[order].sum() / 2)) + 1
     return "most from " + heads_named(sorted(int(head) + 1 for head in order[: min(enough, 5)]))
@@ -119,6 +119,7 @@ def _votes(table: RowLookup, found: Ranking, way: str, side: str, reliability: R
         votes_figure(found.by_head, [drawn(shortened(title, 60)) for title in titles], theme(), reliability),
         f"votes-{side}",
         data,
-        caption=f"What each head gives each document by “{way}”.{_RELIABILITY if reliability is not None else ''}",
-        alt=f"Heat map of documents by heads: what each head gives each of the first {len(titles)} documents by {way}.",
+        caption=f"What each head contributes to each document by “{way}”."
+        + (_RELIABILITY if reliability is not None else ""),
+        alt=f"Heat map of documents by heads: what each head contributes to each of the first {len(titles)} by {way}.",
     )

@@ -78,7 +78,7 @@ def way_sentence(way: str, stage: int, rest: bool = True) -> str:
         return (
             f"{'rest + ' if rest else ''}Σ weight × share, by cosine: "
             + ("the model's own embedding" if rest else "the sum of the heads' shares")
-            + " with heads turned up and down."
+            + " with reweighted heads."
         )
     return WAYS[way].sentence
 

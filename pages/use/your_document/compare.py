@@ -17,7 +17,7 @@ from pages.shared.embedding import EmbeddedText, WhyText, reading
 from pages.shared.glossary import why
 from pages.shared.notices import among, shows_mistakes
 from pages.shared.text import plain, shortened
-from pages.shared.why_similar import choose_why, corpus_text, why_similar
+from pages.shared.why_similar import WhySimilar, choose_why, corpus_text, why_similar
 from pages.use.your_document.documents import own_documents
 from pages.use.your_document.figures import pair_figure, profile_figure, shown_topics
 from pages.use.your_document.input import Chosen
@@ -100,7 +100,7 @@ def _side_by_side(shown: DocumentView, other: OtherDocument) -> None:
     said = "Least alike heads first." + among(shown.state, "Percentiles are of pairs")
     if len(order) <= len(heads):
         said += f" The {_MOST_ROWS - 4} least and the 3 most alike of {len(heads)} heads; the download has all."
-    alt = "Cosine of the two documents in the full embedding and in each head, over what pairs of the corpus have."
+    alt = "Cosine of the two documents in the full embedding and in each head, compared with pairs of corpus documents."
     show.figure(pair_figure(cosines, usual, order, show.theme()), "two-documents", table, said, alt=alt)
     if shown.state.analysed:
         _profiles(shown, other.vectors(shown.stage), other.name)
@@ -135,13 +135,14 @@ def _among(percentile: float) -> str:
 
 
 @shows_mistakes
-def why_section(shown: DocumentView, chosen: Chosen) -> None:
+def why_section(shown: DocumentView, chosen: Chosen) -> WhySimilar | None:
     """Why this document is near one of the corpus, or near the other one of this session that it is compared with."""
     near = [*shown.nearest.docs[0][:NEIGHBOURS].tolist(), *shown.nearest.docs[shown.head][:NEIGHBOURS].tolist()]
     doc = choose_why(shown.state, list(dict.fromkeys(near)), "Why is it similar to a document of the corpus?")
     own, kept = WhyText(chosen.name, shown.text), own_documents()
     if doc is not None:
-        why_similar(shown.state, own, corpus_text(shown.state, doc))
-    elif kept.compared in kept.found and kept.compared != chosen.key:
+        return why_similar(shown.state, own, corpus_text(shown.state, doc))
+    if kept.compared in kept.found and kept.compared != chosen.key:
         other = kept.found[kept.compared]
-        why_similar(shown.state, own, WhyText(kept.names()[kept.compared], other.asked or other.text))
+        return why_similar(shown.state, own, WhyText(kept.names()[kept.compared], other.asked or other.text))
+    return None

@@ -20,9 +20,8 @@ from pages.shared.data import documents
 from pages.shared.embedding import attended_already
 from pages.shared.notices import shows_mistakes
 from pages.shared.show import defused
-from pages.use.your_document.compare import OtherDocument
 from pages.use.your_document.neighbours import all_placed
-from pages.use.your_document.report import report_html
+from pages.use.your_document.report import Experiments, report_html
 from pages.use.your_document.state import (
     DocumentView,
     consensus_sentences,
@@ -125,7 +124,8 @@ KINDS: dict[str, tuple[str, str, Callable[[DocumentView], bytes]]] = {
 
 
 @shows_mistakes
-def keep_section(shown: DocumentView, other: OtherDocument | None = None) -> None:
+def keep_section(shown: DocumentView, seen: Experiments) -> None:
+    """``seen``: what the page shows beside the document itself, for the report."""
     st.subheader("Export", anchor="export")
     name = file_name(shown.name)
     found = attended_already(shown.state, shown.text)
@@ -133,7 +133,7 @@ def keep_section(shown: DocumentView, other: OtherDocument | None = None) -> Non
     with st.container(horizontal=True, gap="small"):
         st.download_button(
             "HTML report",
-            lambda: report_html(shown, found, placed, other).encode("utf-8", "replace"),
+            lambda: report_html(shown, found, placed, seen).encode("utf-8", "replace"),
             f"{name}.html",
             "text/html",
             icon=":material/description:",
@@ -148,9 +148,8 @@ def keep_section(shown: DocumentView, other: OtherDocument | None = None) -> Non
                 label, partial(make, shown), f"{name}.{ending}", mime, key=f"keep {ending}", on_click="ignore"
             )
     st.caption(
-        "The report opens offline and shows the figures of this page, without the two experiments that need the model "
-        "(a head switched off; why two texts are similar). Parquet and CSV have every stage; JSON has votes and "
-        "neighbours, too. Nothing of the document is stored on the server."
+        "The report opens offline and has the figures that this page shows now. Parquet and CSV have every stage; JSON "
+        "has votes and neighbours, too. Nothing of the document is stored on the server."
     )
 
 

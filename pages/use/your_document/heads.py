@@ -78,5 +78,5 @@ def activation_section(shown: DocumentView) -> None:
         "activation",
         table,
         among(shown.state, "Percentiles are").strip(),
-        alt="Activation of each head for this document, over what the documents of the corpus have.",
+        alt="Activation of each head for this document, compared with the corpus.",
     )

@@ -86,7 +86,7 @@ def _uploads(kept: OwnDocuments) -> None:
 def _waiting(line: DeltaGenerator, before: int) -> None:
     """The place among all sessions' files; where this session has gone meanwhile, Streamlit ends the wait from here."""
     if before:
-        line.caption(f"Waiting: {before} file{'s' if before > 1 else ''} before yours.")
+        line.caption(f"Waiting: {before} file{'s' if before > 1 else ''} ahead of yours.")
     else:
         line.empty()
 

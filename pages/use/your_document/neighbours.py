@@ -51,7 +51,8 @@ def neighbours_section(shown: DocumentView) -> None:
         )
     st.caption(
         "Numbers are cosines. Votes: each head gives its nearest document its weight, the next one half of it, and so "
-        "on; heads with larger activation that tell documents apart better have more weight. Click a document to read "
+        "on; heads with a larger activation and heads that separate documents better have more weight. Click a "
+        "document to read "
         f"it.{among(shown.state)}"
     )
 

@@ -22,6 +22,7 @@ from pages.use.your_document.export import keep_section
 from pages.use.your_document.heads import activation_section, words_section
 from pages.use.your_document.input import MOVED, Chosen, document_input
 from pages.use.your_document.neighbours import map_section, neighbours_section
+from pages.use.your_document.report import Experiments
 from pages.use.your_document.state import MEASURES, NEIGHBOURS, REFERENCES, DocumentView
 from pages.use.your_document.topics import along_section, consensus_section, profile_section
 
@@ -135,13 +136,13 @@ def through_every_head(state: RunState, chosen: Chosen) -> None:
     aspects_section(state, stage, head, shown.vectors(stage))
     along_section(shown)
     neighbours_section(shown)
-    without_head_section(state, SearchingText(WhyText(chosen.name, shown.text)), NEIGHBOURS)
+    without = without_head_section(state, SearchingText(WhyText(chosen.name, shown.text)), NEIGHBOURS)
     words_section(shown)
     map_section(shown)
     activation_section(shown)
     compare_section(shown, chosen)
-    why_section(shown, chosen)
-    keep_section(shown, other_document(shown, own_documents().compared))
+    similar = why_section(shown, chosen)
+    keep_section(shown, Experiments(other_document(shown, own_documents().compared), without, similar))
 
 
 ANSWER = "whose answer is shown"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,9 +21,12 @@ from pages.shared.figures.words import words_html
 from pages.shared.notices import among
 from pages.shared.text import safe, shortened
 from pages.shared.theme import BORDER, FONT, GROUND, INK, LABEL_SIZE, MUTED, PAGE_SIZE, ink_on
+from pages.shared.why_similar import WhySimilar
+from pages.shared.without_head import WithoutHead
 from pages.use.your_document.compare import OtherDocument, least_alike_first
 from pages.use.your_document.figures import activation_figure, pair_figure, shown_topics
 from pages.use.your_document.neighbours import map_caption, map_figure
+from pages.use.your_document.report_experiments import document_html, similar_html, without_html
 from pages.use.your_document.state import (
     NEIGHBOURS,
     REFERENCES,
@@ -51,14 +55,25 @@ details div {{ white-space: pre-wrap; }}
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
+@dataclass(frozen=True)
+class Experiments:
+    """What was tried on the page, as far as it was: the report does not run the model."""
+
+    other: OtherDocument | None = None
+    """A document that it is compared with."""
+    without: WithoutHead | None = None
+    similar: WhySimilar | None = None
+
+
 def report_html(
     shown: DocumentView,
     found: Attended | None,
     placed: Mapping[int, np.ndarray] | None = None,
-    other: OtherDocument | None = None,
+    seen: Experiments | None = None,
 ) -> str:
     """``found``: where the heads look, if that was computed; ``placed``: the document's heads on the maps, if there are
-    maps; ``other``: a document that it is compared with."""
+    maps; ``seen``: what else the page shows."""
+    seen = seen or Experiments()
     assert shown.state.manifest is not None
     model, stage = shown.state.manifest.model, STAGES[shown.stage]
     part = "" if shown.part == 0 else f", chunk {shown.part}"
@@ -73,6 +88,8 @@ def report_html(
         sections += ["<h2>What it is about</h2>", f"<p>{safe(said)}</p>", consensus_table(shown)]
         sections += [_profile(shown), _aspects(shown), _along(shown)]
     sections += [_neighbours(shown)]
+    if seen.without is not None:
+        sections += [without_html(seen.without)]
     if found is not None:
         sections += [f"<h2>Where head {shown.head} looks</h2>", words_html(shown.text, found, shown.head)]
     if placed is not None:
@@ -80,11 +97,13 @@ def report_html(
         sections += ["<h2>On the map</h2>", drawn, f'<p class="quiet">{safe(map_caption(shown))}</p>']
     if shown.state.analysed:
         sections += [_activation(shown)]
-    if other is not None and (usual := pairs(shown.state, shown.stage)) is not None:
+    if (other := seen.other) is not None and (usual := pairs(shown.state, shown.stage)) is not None:
         cosines = other.cosines(shown)
         drawn = pair_figure(cosines, usual, least_alike_first(usual.percentile(cosines)), "light")
         sections += [f"<h2>Compared with {safe(shortened(other.name, 110))}</h2>"]
         sections += [as_svg(drawn, "Cosine of the two documents in the full embedding and in each head")]
+    if seen.similar is not None:
+        sections += [similar_html(seen.similar)]
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
@@ -178,7 +197,7 @@ def _activation(shown: DocumentView) -> str:
     corpus = Ranks(shown.yardstick.activations.values[1:])
     drawn = as_svg(
         activation_figure(shown.profile.activation[1:], corpus, shown.head, "light"),
-        "Activation of each head for this document, over what the documents of the corpus have",
+        "Activation of each head for this document, compared with the corpus",
     )
     return f"<h2>Activation of each head</h2>{drawn}<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
 
@@ -200,8 +219,4 @@ def _neighbours(shown: DocumentView) -> str:
 
 def _document(table: RowLookup, doc: int, score: str) -> str:
     row = table.row(doc)
-    topic = f' <span class="quiet">{safe(row["topic"])}</span>' if row["topic"] else ""
-    return (
-        f"<details><summary>{safe(score)} <b>{safe(shortened(row['title'], 110))}</b>{topic}</summary>"
-        f"<div>{safe(row['text'])}</div></details>"
-    )
+    return document_html(score, row["title"], [row["topic"]], row["text"])

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from core.analysis.document_profile import Consensus, Profile, Reliability, Yardstick, consensus, profile
+from core.analysis.wording import plural
 from core.retrieval.head_index import NearestByHead, nearest_by_head
 from core.retrieval.votes import DEPTH, Ballot, vote
 from pages.shared.corpus import EXAMPLES, NAMES, reliability, vote_weights, yardstick
@@ -109,7 +110,7 @@ def consensus_sentences(
     """What the full embedding says, how the heads vote, and what the most reliable head says."""
     order = [int(topic) for topic in votes.order[:3]]
     highest = float(found.percentiles[0, order[0]])
-    puts = "puts it with" if highest >= STANDS_OUT else "finds no topic that stands out; first comes"
+    puts = "puts it with" if highest >= STANDS_OUT else "finds no topic that stands out; the nearest is"
     first = f"The full embedding {puts} {_name(topics, order[0])}, {standing(highest)}"
     then = [_name(topics, topic) for topic in order[1:]]
     said = [first + (f"; then come {' and '.join(then)}." if then else ".")]
@@ -132,9 +133,10 @@ def _counted(votes: Consensus, topics: Sequence[str]) -> list[str]:
         for topic in by_share(votes)
         if topic != votes.first
     ]
-    more = f"; and {len(named) - 4} more topics" if len(named) > 4 else ""
+    more = f"; and {plural(len(named) - 4, 'more topic')}" if len(named) > 4 else ""
     return [
-        f"{_count(agree, heads)} for it{'' if agree else ': it is what they add up to, and no single head says it'}.",
+        f"{_count(agree, heads)} for "
+        f"it{'' if agree else ': it is what they add up to, but no single head votes for it'}.",
         f"Elsewhere: {'; '.join(named[:4])}{more}.",
     ]
 
@@ -151,7 +153,7 @@ def _weighted(votes: Consensus, topics: Sequence[str], reliability: Reliability)
         return ["No head is better than chance on this corpus, so their votes are not counted."]
     most, *others = by_share(votes)
     if not others and most == votes.first:
-        said = [f"All {voting} heads with a vote agree."]
+        said = ["The only head with a vote agrees." if voting == 1 else f"All {voting} heads with a vote agree."]
     else:
         if votes.shares[most] < 0.5:
             opening = "The heads do not agree with each other"

@@ -45,7 +45,7 @@ def consensus_section(shown: DocumentView) -> None:
     said = f"Percentile and cosine: full embedding.{_of_a_sample(shown)}"
     if reliability is not None:
         said += (
-            " In brackets: the number of 100 labelled documents whose topic the head finds "
+            " In parentheses: the number of 100 labelled documents whose topic the head finds "
             f"(the full embedding: {100 * reliability.rates[0]:.0f}, chance: {100 * reliability.chance:.0f}). Votes "
             f"are weighted by reliability above chance.{_circular(shown)}"
         )

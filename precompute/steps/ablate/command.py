@@ -41,7 +41,12 @@ def _own_options(command: argparse.ArgumentParser) -> None:
         help="JSON lines with 'query' and 'relevant' (default: those that 'retrieve' used; for the demo, its own)",
     )
     group.add_argument(
-        "--layers", type=int, nargs="+", default=(), metavar="N", help="heads of these layers only (default: all)"
+        "--layers",
+        type=int,
+        nargs="+",
+        default=(),
+        metavar="N",
+        help="switch off heads of these layers only (default: all)",
     )
     group.add_argument(
         "--random",
@@ -57,7 +62,9 @@ def _own_options(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="then switch up to N heads off one after another: chosen on one half of the sample, measured on the other",
     )
-    group.add_argument("--tokens", type=int, metavar="N", help="cut texts to N tokens (default: as they were embedded)")
+    group.add_argument(
+        "--tokens", type=int, metavar="N", help="truncate texts to N tokens (default: as they were embedded)"
+    )
     add_centre(group)
     add_topic_model(command)
 
@@ -87,7 +94,7 @@ def _summary(options: argparse.Namespace, result: StepResult) -> str:
         f"{options.run}' and the page Ablation."
     )
     if not counts["labelled"]:
-        line += "\n  Without labels there is no topic match; how far documents move is there."
+        line += "\n  Without labels, topic match is not available; how far documents move is."
     return line
 
 

@@ -60,9 +60,9 @@ class AblateConfig:
         if self.random is not None and self.random > MOST_DRAWS:
             raise Mistake(f"--random {self.random} is too many: give at most {MOST_DRAWS:,}.")
         if self.prune < 0:
-            raise Mistake(f"--prune {self.prune} is not a number of heads. Give 1 or more.")
+            raise Mistake(f"--prune must be at least 1, not {self.prune}.")
         if self.prune and self.how != "zero":
-            raise Mistake("--prune switches heads off by zeros. Leave out --how mean.")
+            raise Mistake("--prune replaces outputs by zeros. Leave out --how mean.")
         if self.tokens is not None and self.tokens < _LEAST_TOKENS:
             raise Mistake(f"--tokens {self.tokens} is too few. Give {_LEAST_TOKENS} or more.")
 

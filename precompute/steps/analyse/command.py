@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from core.analysis.probe import SAMPLES
+from core.analysis.wording import plural
 from precompute.job.progress import clock
 from precompute.job.step import StepResult
 from precompute.options import (
@@ -49,13 +50,18 @@ def _summary(options: argparse.Namespace, result: StepResult) -> str:
     step, documents = manifest.steps["analyse"], manifest.corpus["documents"]
     counts = step.counts
     lines = [
-        f"{run}: {stages_counted(manifest)} analysed in {clock(step.seconds)}, {counts['topics']} topics, "
+        f"{run}: {stages_counted(manifest)} analysed in {clock(step.seconds)}, {plural(counts['topics'], 'topic')}, "
         f"{counts['labelled']:,} of {documents:,} documents labelled. See 'python -m precompute report {run}'."
     ]
     if counts["label_not_a_topic"]:
-        lines.append(f"  {counts['label_not_a_topic']:,} labels are not in the list of topics and count as none.")
+        lines.append(
+            f"  {plural(counts['label_not_a_topic'], 'label is', 'labels are')} not on the list of topics: treated as "
+            "missing."
+        )
     if not counts["labelled"]:
-        lines.append("  Without labels there is no topic match, no head profile and no heat map; the rest is there.")
+        lines.append(
+            "  Without labels, topic match, head profiles and the heat map are missing; everything else is available."
+        )
     return "\n".join(lines)
 
 

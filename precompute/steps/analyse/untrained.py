@@ -62,7 +62,7 @@ def untrained_twin(
 def fits(parameters: int, device: str) -> None:
     """Raises ``TooLarge`` before anything is allocated."""
     if device == "cpu" and parameters > _MOST_PARAMETERS_ON_CPU:
-        raise TooLarge(f"Its {parameters:,} parameters take too long on a processor; run 'analyse' on a GPU.")
+        raise TooLarge(f"Its {parameters:,} parameters take too long on a CPU; run 'analyse' on a GPU.")
     if parameters * _BYTES > _free(device):
         raise TooLarge(f"A second copy of its {parameters:,} parameters does not fit into the memory of {device}.")
 

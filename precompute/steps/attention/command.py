@@ -19,7 +19,11 @@ def _own_options(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("attention")
     add_documents(group, DOCUMENTS)
     group.add_argument(
-        "--pattern-tokens", type=int, default=TOKENS, metavar="N", help=f"cut texts to N tokens (default: {TOKENS})"
+        "--pattern-tokens",
+        type=int,
+        default=TOKENS,
+        metavar="N",
+        help=f"truncate texts to N tokens (default: {TOKENS})",
     )
     group.add_argument(
         "--treebank",
@@ -54,7 +58,7 @@ def _shown(counts: Mapping[str, int]) -> str:
     if "sentences" not in counts:  # an older version's step that is up to date
         return ""
     if not counts["sentences"]:
-        return "; no relations between words, for the tokenizer does not know Headscope's English sentences"
+        return "; no relations between words, because the tokenizer does not know Headscope's English sentences"
     return f" and {counts['sentences']:,} sentences"
 
 

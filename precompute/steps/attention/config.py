@@ -34,7 +34,7 @@ class AttentionConfig:
 
     def __post_init__(self) -> None:
         if self.documents < 1:
-            raise Mistake(f"--documents {self.documents} leaves nothing to look at. Give 1 or more.")
+            raise Mistake(f"--documents must be at least 1, not {self.documents}.")
         if self.tokens < _LEAST_TOKENS:
             raise Mistake(f"--pattern-tokens {self.tokens} is too few. Give {_LEAST_TOKENS} or more (usual: {TOKENS}).")
 

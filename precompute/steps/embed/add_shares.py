@@ -48,7 +48,7 @@ def add_shares(config: EmbedConfig, work: Work, meter: Meter) -> EmbedResult:
     before = work.at.manifest()
     if before.is_sampled:
         raise Mistake(
-            f"The run '{config.run}' keeps the vectors of a sample, and figures of stage 4 need those of all. "
+            f"The run '{config.run}' stores the vectors of a sample, and figures of stage 4 need all of them. "
             f"Embed it again with 'python -m precompute all {config.run} --source … --replace'."
         )
     meter.say("loading the model")
@@ -69,7 +69,7 @@ def add_shares(config: EmbedConfig, work: Work, meter: Meter) -> EmbedResult:
         digest = digest_of(run.part_path(manifest.stages[0], number))
         share = (number + 1) / manifest.parts
         if digest is not None and digest_of(path) == digest:
-            meter.skip(len(own), share, f"part {number + 1} was there already")
+            meter.skip(len(own), share, f"part {number + 1} was finished before")
             continue
         embedded = embedder.embed(lookup.rows(own, ["text"])["text"].to_pylist())
         vectors = embedded.stage(SHARE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from core.analysis.wording import plural
 from core.errors import Mistake, listed
 from core.model.batches import PADDING_SIDES
 from core.model.device import PRECISIONS
@@ -31,7 +32,7 @@ _LEFT_OUT = {
     "short": "too short",
     "duplicate": "duplicates",
     "sampled_out": "not in the sample",
-    "failed": "could not be embedded (failed.parquet names them)",
+    "failed": "could not be embedded (listed in failed.parquet)",
 }
 _MISSING = {"no_id": "an id", "no_title": "a title", "no_url": "a URL", "no_topic": "a topic"}
 """Of columns that other documents have."""
@@ -51,9 +52,9 @@ def _source_options(command: argparse.ArgumentParser) -> None:
     )
     for name in _COLUMNS:
         group.add_argument(f"--{name}-column", metavar="NAME", help=f"the column with the document's {name}")
-    group.add_argument("--limit", type=int, metavar="N", help="the first N documents only")
-    group.add_argument("--sample", type=int, metavar="N", help="N documents at random")
-    group.add_argument("--seed", type=int, default=0, help="of --sample (default: 0)")
+    group.add_argument("--limit", type=int, metavar="N", help="use the first N documents only")
+    group.add_argument("--sample", type=int, metavar="N", help="use N documents at random")
+    group.add_argument("--seed", type=int, default=0, help="seed of --sample (default: 0)")
     group.add_argument("--min-chars", type=int, default=1, metavar="N", help="leave out shorter texts (default: 1)")
     group.add_argument("--keep-duplicates", action="store_true", help="keep documents whose text occurred before")
     group.add_argument("--skip-bad", action="store_true", help="leave out broken records, and count them")
@@ -61,10 +62,10 @@ def _source_options(command: argparse.ArgumentParser) -> None:
         "--duplicate-ids",
         choices=DUPLICATE_IDS,
         default=REFUSE,
-        help=f"an id that several documents have: {REFUSE} the corpus (default), or {NUMBER} the copies (id, id#2)",
+        help=f"if several documents have the same id: {REFUSE} the corpus (default), or {NUMBER} the copies (id, id#2)",
     )
-    group.add_argument("--part-size", type=int, default=1_000, metavar="N", help="documents in a part (default: 1000)")
-    group.add_argument("--replace", action="store_true", help="rebuild a run that is finished or has other inputs")
+    group.add_argument("--part-size", type=int, default=1_000, metavar="N", help="documents per part (default: 1000)")
+    group.add_argument("--replace", action="store_true", help="rebuild a run that is finished or has different inputs")
 
 
 def _model_options(command: argparse.ArgumentParser) -> None:
@@ -74,16 +75,18 @@ def _model_options(command: argparse.ArgumentParser) -> None:
         default=DEFAULT_MODEL,
         help=f"a preset ({listed(PRESETS)}), any hub name, or a folder (default: {DEFAULT_MODEL})",
     )
-    group.add_argument("--layer", type=int, metavar="N", help="read stages 1 and 2 at layer N, from 1 (default: last)")
-    group.add_argument("--pooling", choices=POOLINGS, help="how tokens become one vector (default: the model's own)")
-    group.add_argument("--prompt", help="put before every document (default: the model's own)")
-    group.add_argument("--query-prompt", help="put before every query (default: the model's own)")
     group.add_argument(
-        "--max-tokens", type=int, metavar="N", help="cut documents to N tokens (default: the model's own)"
+        "--layer", type=int, metavar="N", help="read stages 1 and 2 at layer N, counted from 1 (default: last)"
+    )
+    group.add_argument("--pooling", choices=POOLINGS, help="how tokens become one vector (default: the model's own)")
+    group.add_argument("--prompt", help="text put before every document (default: the model's own)")
+    group.add_argument("--query-prompt", help="text put before every query (default: the model's own)")
+    group.add_argument(
+        "--max-tokens", type=int, metavar="N", help="truncate documents to N tokens (default: the model's own)"
     )
     group.add_argument("--device", default=setting("HEADSCOPE_DEVICE"), help=DEVICE_HELP)
     group.add_argument("--dtype", choices=PRECISIONS, help="default: bfloat16 on CUDA, float32 elsewhere")
-    group.add_argument("--token-budget", type=int, metavar="N", help="tokens in a batch, padding included")
+    group.add_argument("--token-budget", type=int, metavar="N", help="tokens per batch, padding included")
     group.add_argument(
         "--padding", choices=PADDING_SIDES, default="right", help="side of the padding; the result is the same"
     )
@@ -110,7 +113,7 @@ def _storage_options(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--store-vectors",
         choices=("all", SAMPLE),
-        help="the vectors of all documents (the default), or in the end, when figures and maps are made, of a sample",
+        help="store the vectors of all documents (the default) or, once figures and maps exist, those of a sample",
     )
 
 
@@ -124,16 +127,20 @@ def _engine_options(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help="processes (local) or replicas (ray), each with the model (default: one per GPU or node, else one)",
     )
-    group.add_argument("--num-gpus", type=float, metavar="N", help="of a replica (ray; default: 1 where there are any)")
     group.add_argument(
-        "--ray-address", metavar="ADDRESS", help="of the cluster, or auto (default: RAY_ADDRESS, else a new one)"
+        "--num-gpus", type=float, metavar="N", help="GPUs per replica (ray; default: 1 where there are any)"
+    )
+    group.add_argument(
+        "--ray-address",
+        metavar="ADDRESS",
+        help="address of the cluster, or auto (default: RAY_ADDRESS, else a new one)",
     )
     group.add_argument(
         "--max-failures",
         type=int,
         default=0,
         metavar="N",
-        help="leave out up to N documents that cannot be embedded (default: 0, the run is not finished without them)",
+        help="leave out up to N documents that cannot be embedded (default: 0: the run is not finished without them)",
     )
 
 
@@ -175,13 +182,14 @@ def _check_stored(options: argparse.Namespace) -> None:
     """Refuses --store-vectors where it cannot be done."""
     if options.store_vectors == SAMPLE and options.command == "embed":
         raise Mistake(
-            "Figures and maps are made from all vectors, so that a sample is kept only afterwards. Use 'all' with "
-            "--store-vectors sample, or 'slim' once there are figures and maps."
+            "Figures and maps need all vectors, so a sample can be stored only afterwards. Use 'all' with "
+            "--store-vectors sample, or 'slim' once figures and maps exist."
         )
     run = Run(options.cache, options.run)
     if options.store_vectors != SAMPLE and run.exists() and run.manifest().is_sampled and not options.replace:
         raise Mistake(
-            f"The run '{options.run}' keeps the vectors of {sampled(run.manifest())}. Add --replace to embed all again."
+            f"The run '{options.run}' stores the vectors of {sampled(run.manifest())}. Add --replace to embed all "
+            "again."
         )
 
 
@@ -197,35 +205,38 @@ def summary(run: str, result: EmbedResult) -> str:
         return text
     if result.awaits_rank_0:
         return (
-            f"{run}: this rank's parts are done; rank 0 finishes the run. Where it is not at work any more, start the "
+            f"{run}: this rank's parts are done; rank 0 finishes the run. If it is no longer running, start the "
             "same command again."
         )
     if result.left:
         return (
-            f"{run}: this rank's parts are done; {result.left:,} are left to the others. The one that ends last "
-            "finishes the run; where none is at work any more, start the same command again."
+            f"{run}: this rank's parts are done; {result.left:,} are left to the others. The last rank "
+            "finishes the run; if none is running any more, start the same command again."
         )
     if result.added is not None:
         return (
             f"{run}: stage {result.added} ({STAGES[result.added].name}) was added to {manifest.corpus['documents']:,} "
-            "documents; the other stages are as they were."
+            "documents; the other stages are unchanged."
         )
     lines = [
         f"{run}: {manifest.corpus['documents']:,} documents × {model['heads']} heads × {stages_counted(manifest)} "
         f"by {model['name']}, layer {model['layer']}, {model['pooling']} pooling."
     ]
-    pace = f"Texts of {counts['tokens']:,} tokens in {clock(step.seconds)}"
+    pace = f"{counts['tokens']:,} tokens in {clock(step.seconds)}"
     if result.parts_kept:
-        pace += f" ({result.parts_kept} of {counts['parts']} parts were there from before)"
+        pace += f" ({result.parts_kept} of {counts['parts']} parts were finished before)"
     lines.append(f"  {pace}; {result.bytes / 1e6:,.1f} MB in the cache, vectors of {stored(manifest)}.")
     if left_out := [f"{counts[key]:,} {word}" for key, word in _LEFT_OUT.items() if counts.get(key)]:
         lines.append(f"  Left out of {counts['read']:,}: {', '.join(left_out)}.")
     if missing := [f"{counts[key]:,} without {word}" for key, word in _MISSING.items() if counts.get(key)]:
         lines.append(f"  Of {counts['kept']:,} documents: {', '.join(missing)}.")
     if counts.get("numbered"):
-        lines.append(f"  Duplicate ids that were numbered: {counts['numbered']:,}.")
+        lines.append(f"  Duplicate ids numbered: {counts['numbered']:,}.")
     if counts["truncated"]:
-        lines.append(f"  {counts['truncated']:,} documents were cut to {model['max_tokens']} tokens (--max-tokens).")
+        lines.append(
+            f"  {plural(counts['truncated'], 'document was', 'documents were')} truncated to {model['max_tokens']} "
+            "tokens (--max-tokens)."
+        )
     lines += [f"  {note}" for note in model["notes"]]
     if preset := PRESETS.get(model["name"]):
         lines.append(f"  Licence of the model: {preset.licence}.")
@@ -235,11 +246,12 @@ def summary(run: str, result: EmbedResult) -> str:
 def _summary(options: argparse.Namespace, result: EmbedResult) -> str:
     text = summary(options.run, result)
     if result.added is not None and result.gone and options.command == "embed":
-        return text + (f"\n  Figures and maps must be made again: run '{adds_shares(options.run, result.manifest)}'.")
+        return text + (f"\n  Figures and maps must be rebuilt: run '{adds_shares(options.run, result.manifest)}'.")
     if result.gone and options.command == "embed":  # 'all' goes on to make it anew
         text += (
-            f"\n  What {' and '.join(result.gone)} had made went with the run before: 'python -m precompute all "
-            f"{options.run}' makes it anew. With 'all --replace' readers have the old run until everything is there."
+            f"\n  The results of {' and '.join(result.gone)} were deleted with the previous run: 'python -m precompute "
+            "all "
+            f"{options.run}' rebuilds them. With 'all --replace', readers see the old run until everything is ready."
         )
     return text
 

@@ -70,7 +70,7 @@ class Filters:
     def __post_init__(self) -> None:
         for name, number in (("--limit", self.limit), ("--sample", self.sample)):
             if number is not None and number < 1:
-                raise Mistake(f"{name} {number} keeps no document. Give 1 or more.")
+                raise Mistake(f"{name} must be at least 1, not {number}.")
         if self.duplicate_ids not in DUPLICATE_IDS:
             raise Mistake(f"--duplicate-ids must be {' or '.join(DUPLICATE_IDS)}, not '{self.duplicate_ids}'.")
 
@@ -226,8 +226,8 @@ class _Pass:
         self.extras.update(extra)
         if len(self.extras) > MAX_EXTRA:
             raise Mistake(
-                f"{row.where} brings the columns beside the document's own to {len(self.extras)}, and at most "
-                f"{MAX_EXTRA} are kept. Leave some out of {self.source.label}."
+                f"{row.where} brings the number of extra columns to {len(self.extras)}; at most "
+                f"{MAX_EXTRA} can be stored. Leave some out of {self.source.label}."
             )
         key = found.get("id") or clean(row.key)
         title = found.get("title") or title_of(text) or key

@@ -151,8 +151,8 @@ def _refuse(left_out: list[Failed], read: Read, max_failures: int) -> None:
     if len(left_out) > max_failures:
         count = f"{len(left_out):,} documents" if len(left_out) > 1 else "1 document"
         raise Mistake(
-            f"{count} could not be embedded: {'among them ' if len(left_out) > 1 else ''}{first}. All others are, and "
-            f"are kept: start the same command with --max-failures {len(left_out)} to leave these out."
+            f"{count} could not be embedded: {'among them ' if len(left_out) > 1 else ''}{first}. All others are "
+            f"embedded and kept: start the same command with --max-failures {len(left_out)} to leave these out."
         )
 
 

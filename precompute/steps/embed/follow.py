@@ -23,7 +23,7 @@ def follow(config: EmbedConfig, run_: Run, model: ModelFiles, inputs: str, progr
         nonlocal kept
         if isinstance(event, PartDone) and event.kept:
             kept += 1
-            meter.skip(event.documents, None, f"part {event.part + 1} was there already")
+            meter.skip(event.documents, None, f"part {event.part + 1} was finished before")
         elif isinstance(event, PartDone):
             meter.work(event.documents, event.tokens, None)
         elif isinstance(event, str):

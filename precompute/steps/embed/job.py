@@ -80,9 +80,10 @@ def gone_since(earlier: Sequence[str], manifest: Manifest) -> tuple[str, ...]:
 
 def other_inputs(before: Manifest, name: str) -> Mistake:
     return Mistake(
-        f"The run '{name}' holds vectors of other inputs (model {before.model['name']}, layer {before.model['layer']}, "
+        f"The run '{name}' has vectors from different inputs (model {before.model['name']}, layer "
+        f"{before.model['layer']}, "
         f"corpus {before.corpus['source']}, {stored(before)}, or other settings). Choose another run name, or pass "
-        "--replace to make it anew."
+        "--replace to rebuild it."
     )
 
 
@@ -200,7 +201,7 @@ class EmbedJob:
         if part.kept:
             self._kept += 1
             self._add(part.part, 1.0)
-            self._meter.skip(part.documents, self._fraction, f"part {part.part + 1} was there already")
+            self._meter.skip(part.documents, self._fraction, f"part {part.part + 1} was finished before")
         else:
             batches = part.part in self._documents_done
             self._advance(part.part, part.documents, part.documents, 0 if batches else part.tokens)

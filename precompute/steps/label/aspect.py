@@ -48,7 +48,7 @@ def label_aspect(config: LabelConfig, progress: Progress, work: Work | None = No
     """Labels one aspect of a run whose topics have been labelled."""
     if not is_aspect_name(config.aspect):
         raise Mistake(
-            f"'{config.aspect}' is not a valid name of an aspect. Use up to 40 small letters, digits, hyphens and "
+            f"'{config.aspect}' is not a valid aspect name. Use up to 40 lowercase letters, digits, hyphens and "
             "underscores."
         )
     target = open_run(config.cache, config.run)
@@ -60,7 +60,7 @@ def label_aspect(config: LabelConfig, progress: Progress, work: Work | None = No
         name = config.labels or _default(config, manifest)
         source = ASPECT_SOURCES[name]
         if name == DETECTED and config.aspect != LANGUAGE:
-            raise Mistake(f"'{DETECTED}' finds languages only. Use --aspect {LANGUAGE}, or other --labels.")
+            raise Mistake(f"'{DETECTED}' detects languages only. Use --aspect {LANGUAGE}, or other --labels.")
         values = choose_values(config.aspect, config.topics) if _has_list(config, source) else {}
         job = LabelJob(target, config, manifest, tuple(values), Meter("label", progress), tuple(values.values()))
         inputs = _inputs(job, name)
@@ -102,7 +102,7 @@ def _default(config: LabelConfig, manifest: Manifest) -> str:
         return DETECTED
     if (config.column or config.aspect) in manifest.corpus["extra"]:
         return COLUMN
-    raise Mistake(f"Say where the labels of '{config.aspect}' come from: --labels {listed(SOURCES)}.")
+    raise Mistake(f"Choose where the labels of '{config.aspect}' come from: --labels {listed(SOURCES)}.")
 
 
 def _has_list(config: LabelConfig, source: LabelSource) -> bool:
@@ -113,7 +113,7 @@ def _stored(job: LabelJob, name: str, inputs: str, made: SourceLabels) -> LabelR
     labelled = len(made.table) - int(made.table["topic"].null_count)
     if not labelled:
         reason = next(iter(made.table["reason"].drop_null().to_pylist()), "no reason was given")
-        remedy = "Start the same command again to go on" if made.unfinished else "Check --topics and --labels"
+        remedy = "Start the same command again to continue" if made.unfinished else "Check --topics and --labels"
         raise Mistake(f"'{name}' gave no document a value: {reason.rstrip('.')}. {remedy}.")
     run, aspect = job.run, job.config.aspect
     path = aspect_path(run, aspect, name)
@@ -126,7 +126,7 @@ def _stored(job: LabelJob, name: str, inputs: str, made: SourceLabels) -> LabelR
     path.parent.mkdir(parents=True, exist_ok=True)
     write_table(path, made.table, f"unfinished {inputs}" if made.unfinished else inputs)
     manifest = _activated(run, aspect, name)
-    notes = [f"{labelled:,} of {job.documents:,} documents have a value of {aspect} by {name} ({WORDS[name]})."]
+    notes = [f"{labelled:,} of {job.documents:,} documents have a value for {aspect} by {name} ({WORDS[name]})."]
     notes += [*made.notes, *_beside(run, aspect, name)]
     return LabelResult(manifest, skipped=False, notes=tuple(notes))
 

@@ -34,13 +34,13 @@ def _options(command: argparse.ArgumentParser) -> None:
         help=f"{words}; {DETECTED}: {WORDS[DETECTED]}, of --aspect {LANGUAGE} (default: those the run has, at first "
         "its corpus's own)",
     )
-    group.add_argument("--label-file", type=Path, metavar="FILE", help="of --labels file: columns 'id' and 'topic'")
+    group.add_argument("--label-file", type=Path, metavar="FILE", help="for --labels file: columns 'id' and 'topic'")
     group.add_argument("--label-model", default=Asking.model, metavar="NAME", help=f"default: {Asking.model}")
     group.add_argument(
         "--base-url",
         default=os.environ.get("OPENAI_BASE_URL") or None,
         metavar="URL",
-        help="a server that speaks OpenAI's protocol (default: OPENAI_BASE_URL, else OpenAI's own)",
+        help="address of a server with OpenAI's protocol (default: OPENAI_BASE_URL, else OpenAI's own)",
     )
     group.add_argument(
         "--excerpt-tokens",
@@ -52,10 +52,10 @@ def _options(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--concurrency", type=int, default=Asking.concurrency, metavar="N", help=f"default: {Asking.concurrency}"
     )
-    group.add_argument("--requests-per-minute", type=int, metavar="N", help="at most (default: no limit)")
-    group.add_argument("--tokens-per-minute", type=int, metavar="N", help="at most (default: no limit)")
-    group.add_argument("--max-cost", type=float, metavar="DOLLARS", help="stop before more than that is spent")
-    group.add_argument("--batch", action="store_true", help="OpenAI's Batch API: half the price, within a day")
+    group.add_argument("--requests-per-minute", type=int, metavar="N", help="limit (default: none)")
+    group.add_argument("--tokens-per-minute", type=int, metavar="N", help="limit (default: none)")
+    group.add_argument("--max-cost", type=float, metavar="DOLLARS", help="stop before more than this is spent")
+    group.add_argument("--batch", action="store_true", help="use OpenAI's Batch API: half the price, within a day")
     group.add_argument("--yes", action="store_true", help="spend without asking")
 
 
@@ -68,9 +68,9 @@ def _own_options(command: argparse.ArgumentParser) -> None:
         "the project, or your own with --topics FILE: one value per line, a definition after a tab",
     )
     command.add_argument(
-        "--column", metavar="NAME", help="of --aspect and --labels column: the corpus's column (default: the aspect's)"
+        "--column", metavar="NAME", help="for --aspect and --labels column: the corpus's column (default: the aspect's)"
     )
-    command.add_argument("--dry-run", action="store_true", help="say what it would cost, and stop")
+    command.add_argument("--dry-run", action="store_true", help="estimate the cost, then stop")
     add_topic_model(command)
 
 

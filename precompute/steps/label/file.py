@@ -7,6 +7,7 @@ from itertools import chain
 
 import pyarrow as pa
 
+from core.analysis.wording import plural
 from core.errors import Mistake, listed
 from core.runs.aspects import TOPIC
 from core.runs.schema import LABELS
@@ -38,14 +39,15 @@ def make(job: LabelJob) -> SourceLabels:
             unknown, example = unknown + 1, example or key
         elif key in found and found[key] != topic:
             raise Mistake(
-                f"{where} gives '{key}' the topic '{topic or ''}', and a row before it '{found[key] or ''}'. Leave one "
-                "topic for each id."
+                f"{where} gives '{key}' the topic '{topic or ''}', but an earlier row gives it '{found[key] or ''}'. "
+                "Leave "
+                "one topic per id."
             )
         else:
             found[key] = topic
     if not found:
         raise Mistake(
-            f"No id of {source.label} is one of this run's: there is '{example}', the run has ids such as '{ids[0]}'. "
+            f"No id in {source.label} is in this run: the file has '{example}', the run has ids such as '{ids[0]}'. "
             "Give a file with the run's own ids."
         )
     topics, reasons = [], []
@@ -60,7 +62,14 @@ def make(job: LabelJob) -> SourceLabels:
         topics.append(topic)
         reasons.append(reason)
     columns = {"doc": range(len(ids)), "topic": topics, "score": [None] * len(ids), "reason": reasons}
-    notes = (f"{unknown:,} ids of {source.label} are not of this run, '{example}' among them.",) if unknown else ()
+    notes = (
+        (
+            f"{plural(unknown, 'id')} in {source.label} {'is' if unknown == 1 else 'are'} not in this run, such as "
+            f"'{example}'.",
+        )
+        if unknown
+        else ()
+    )
     return SourceLabels(
         pa.table({name: list(column) for name, column in columns.items()}, schema=LABELS),
         notes=notes,

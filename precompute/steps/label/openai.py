@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from core.analysis.wording import plural
 from core.errors import Mistake
 from core.runs.schema import LABELS
 from precompute.job.documents import texts
@@ -55,7 +56,9 @@ def make(job: LabelJob) -> SourceLabels | None:
             return _collected(job, config, answers, nothing)
         find_secret(config.base_url)  # a key that is missing is told before anybody is asked to agree
         if plan.cost and not job.config.spending.approve(plan.cost):
-            raise Mistake("Nobody was asked and nothing was spent. Pass --yes to go on, or --max-cost to set a limit.")
+            raise Mistake(
+                "No request was sent and nothing was spent. Pass --yes to continue, or --max-cost to set a limit."
+            )
         return _collected(job, config, answers, _asked(job, config, answers))
 
 
@@ -65,8 +68,8 @@ def _asked(job: LabelJob, config: AskConfig, answers: AnswerStore) -> Tally:
 
     if not job.config.batch and (promised := waiting(texts(job.run), config, answers)):
         raise Mistake(
-            f"{promised:,} of the documents are in a batch that is under way and will be billed. Go on with --batch, "
-            "which collects it."
+            f"{promised:,} of the documents are in a batch that is under way and will be billed. Use --batch "
+            "to collect it."
         )
     job.meter.restart()
     show = partial(_show, job)
@@ -78,7 +81,7 @@ def _asked(job: LabelJob, config: AskConfig, answers: AnswerStore) -> Tally:
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(
             f"{answers.count():,} answers are paid for and kept in {answers.path.name}; the run's labels are as they "
-            "were. Start the same command again to go on."
+            "were. Start the same command again to continue."
         ) from stop
 
 
@@ -94,7 +97,7 @@ def planned(plan: Estimate, model: str, batch: bool) -> str:
         if plan.cost is None
         else f"about ${plan.cost:,.2f} with {model}{', as a batch' if batch else ''} (prices of {plan.prices_of})"
     )
-    return f"{', '.join(said)}; about {plan.tokens:,} tokens to send and to get; {price}."
+    return f"{', '.join(said)}; about {plan.tokens:,} tokens to send and receive; {price}."
 
 
 def _show(job: LabelJob, tally: Tally) -> None:
@@ -125,12 +128,13 @@ def _collected(job: LabelJob, config: AskConfig, answers: AnswerStore, tally: Ta
             pieces.append(pa.table(rows, schema=LABELS))
             rows = _no_rows()
     pieces.append(pa.table(rows, schema=LABELS))
-    remedy = "Start the same command again to go on."
+    remedy = "Start the same command again to continue."
     notes = []
     if missing:
-        notes.append(f"{tally.stopped or f'{missing:,} documents have no answer because the server failed.'} {remedy}")
+        unanswered = f"{plural(missing, 'document has', 'documents have')} no answer because the server failed."
+        notes.append(f"{tally.stopped or unanswered} {remedy}")
     if tally.spent is not None:
-        notes.append(f"This time ${tally.spent:,.2f} were spent; {tally.reused:,} answers were there from before.")
+        notes.append(f"This time ${tally.spent:,.2f} was spent; {tally.reused:,} answers were reused.")
     asking, server = job.config.asking, other_server(config.base_url)
     return SourceLabels(
         pa.concat_tables(pieces),

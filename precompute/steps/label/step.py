@@ -49,9 +49,9 @@ def run(config: LabelConfig, progress: Progress | None = None, work: Work | None
         if name is None:
             return LabelResult(manifest, skipped=True)
         if name == DETECTED:
-            raise Mistake(f"'{DETECTED}' finds languages, not topics. Use --aspect {LANGUAGE}, or other --labels.")
+            raise Mistake(f"'{DETECTED}' detects languages, not topics. Use --aspect {LANGUAGE}, or other --labels.")
         if name not in SOURCES:
-            raise Mistake(f"There is no source of labels '{name}'. Choose one of {listed(SOURCES)}.")
+            raise Mistake(f"There is no label source '{name}'. Choose one of {listed(SOURCES)}.")
         source = SOURCES[name]
         job = LabelJob(target, config, manifest, _topics(config, target, source), Meter("label", progress))
         inputs = fingerprint(
@@ -130,7 +130,7 @@ def _refuse_no_topic(job: LabelJob, name: str, made: SourceLabels) -> None:
     if labels.labelled or (name == COLUMN and not len(job.run.documents(["topic"])["topic"].drop_null())):
         return
     reason, count = next(iter(labels.why_not.items()))
-    remedy = "Start the same command again to go on" if made.unfinished else "Check --topics, or use other --labels"
+    remedy = "Start the same command again to continue" if made.unfinished else "Check --topics, or use other --labels"
     raise Mistake(
         f"'{name}' gave no document a topic; the most frequent reason, for {count:,} of {job.documents:,} documents: "
         f"{reason.rstrip('.')}. The run keeps the labels it had. {remedy}."
@@ -140,7 +140,7 @@ def _refuse_no_topic(job: LabelJob, name: str, made: SourceLabels) -> None:
 def _check(job: LabelJob, name: str, table: pa.Table) -> None:
     if len(table) != job.documents:
         raise Mistake(
-            f"The labels of '{name}' are of {len(table):,} documents, and the run has {job.documents:,}. Rebuild them "
+            f"The labels of '{name}' cover {len(table):,} documents, but the run has {job.documents:,}. Rebuild them "
             f"with 'python -m precompute label {job.run.name} --labels {name} --again'."
         )
 
@@ -152,7 +152,7 @@ def _unlabelled(target: Run, name: str) -> list[str]:
         return []
     shown = [f"{count:,} because {reason}" for reason, count in list(reasons.items())[:3]]
     more = f", and {len(reasons) - 3:,} other reasons" if len(reasons) > 3 else ""
-    return [f"Unlabelled: {'; '.join(shown)}{more}. labels/{name}.parquet has each."]
+    return [f"Unlabelled: {'; '.join(shown)}{more}. labels/{name}.parquet lists them."]
 
 
 def _beside(target: Run, name: str) -> list[str]:

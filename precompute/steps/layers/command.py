@@ -54,7 +54,7 @@ def _summary(options: argparse.Namespace, result: StepResult) -> str:
         f"over {counts['documents']:,} documents in {clock(step.seconds)}."
     )
     if not counts["labelled"]:
-        line += "\n  Without labels there is no topic match and no topic selectivity; the rest is there."
+        line += "\n  Without labels, topic match and topic selectivity are missing; everything else is available."
     return line
 
 

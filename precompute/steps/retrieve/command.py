@@ -39,7 +39,7 @@ def _options(command: argparse.ArgumentParser) -> None:
         choices=list(WAYS),
         default=["full"],
         metavar="WAY",
-        help=f"let heads go by these ways to rank: {listed(WAYS)} (default: full; all of them are compared)",
+        help=f"prune heads by these ways to rank: {listed(WAYS)} (default: full; all of them are compared)",
     )
     group.add_argument(
         "--query-limit",

@@ -28,7 +28,9 @@ def _summary(options: argparse.Namespace, result: StepResult) -> str:
     run, manifest = options.run, result.manifest
     step = manifest.steps["slim"]
     before, after = (step.counts[name] / 1e6 for name in ("bytes_before", "bytes"))
-    line = f"{run}: vectors of {sampled(manifest)} kept, {after:,.1f} MB of {before:,.1f} MB. Figures and maps stay."
+    line = (
+        f"{run}: vectors of {sampled(manifest)} stored, {after:,.1f} MB of {before:,.1f} MB. Figures and maps remain."
+    )
     if not manifest.is_done("retrieve"):
         line += "\n  Heads were not evaluated ('retrieve'), and no longer can be."
     return line
@@ -38,7 +40,7 @@ def _skipped(options: argparse.Namespace, result: StepResult) -> str:
     if result.manifest.is_sampled:
         return nothing_to_do(options.run, "slim")
     count = int(result.manifest.corpus["documents"])
-    return f"{options.run}: has {count:,} documents, and the vectors of all of them are kept."
+    return f"{options.run}: {count:,} documents; the vectors of all of them are kept."
 
 
 COMMAND = StepCommand(

@@ -90,7 +90,7 @@ def test_new_pooling_mode(tmp_path: Path, mode: str, pooling: str) -> None:
 @pytest.mark.parametrize("config", [flags("cls_token", "mean_tokens"), {"pooling_mode": ["cls", "mean"]}])
 def test_several_poolings_are_refused(tmp_path: Path, config: dict[str, Any]) -> None:
     text = message(card_with_pooling, tmp_path, config)
-    assert text.startswith("This model joins several poolings (cls, mean)")
+    assert text.startswith("This model combines several poolings (cls, mean)")
     assert "Choose one of last, mean, first with --pooling" in text
 
 

@@ -26,7 +26,7 @@ def test_two_machines_do_not_work_on_one_run_at_once(here: Path, elsewhere: Path
         planted(here)
         assert Run(elsewhere, "run").is_locked()
         said = (
-            r"^Another job is at work on run 'run': process \d+ on \S+, since [\d: -]+ UTC\. Wait until it has ended;"
+            r"^Another job is working on run 'run': process \d+ on \S+, since [\d: -]+ UTC\. Wait until it has ended;"
         )
         with pytest.raises(Mistake, match=said), Run(elsewhere, "run").lock():
             raise AssertionError
@@ -43,7 +43,7 @@ def test_a_claim_that_a_kill_has_left_ends(here: Path, elsewhere: Path, monkeypa
     with Run(here, "run").lock():  # the same machine: nobody else of it can be at work, for the lock was free
         pass
     left = Lease(mine, "run")
-    with pytest.raises(Mistake, match="Another job is at work"):
+    with pytest.raises(Mistake, match="Another job is working"):
         Lease(other, "run")
     monkeypatch.setattr(lease, "STALE", 0.2)
     time.sleep(0.3)
@@ -78,7 +78,7 @@ def test_of_two_that_begin_at_once_the_second_to_write_is_refused(
         return found
 
     monkeypatch.setattr(ConditionalWrites, "read", other_comes_between)
-    with pytest.raises(Mistake, match="Another job is at work on run 'run'"):
+    with pytest.raises(Mistake, match="Another job is working on run 'run'"):
         Lease(mine, "run")
     begun[0].check()
     begun[0].release()
@@ -152,7 +152,7 @@ def without_conditions(request: pytest.FixtureRequest, monkeypatch: pytest.Monke
 def test_a_store_without_conditional_writes_has_claims_too(here: Path, elsewhere: Path) -> None:
     mine, other = mirror_there(here), mirror_there(elsewhere)
     held = Lease(mine, "run")
-    with pytest.raises(Mistake, match="Another job is at work on run 'run'"):
+    with pytest.raises(Mistake, match="Another job is working on run 'run'"):
         Lease(other, "run")
     held.check()
     held.release()
@@ -172,5 +172,5 @@ def test_without_conditional_writes_who_was_written_over_is_not_let_in(
         return other.store.put(name, json.dumps({"token": "theirs", "mirror": "theirs", "host": "h"}).encode())
 
     monkeypatch.setattr(mine.store, "put", both)
-    with pytest.raises(Mistake, match="Another job is at work on run 'run'"):
+    with pytest.raises(Mistake, match="Another job is working on run 'run'"):
         Lease(mine, "run")

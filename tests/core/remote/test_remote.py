@@ -104,7 +104,7 @@ def test_a_run_built_there_is_the_one_built_here(
     assert again.status == 0
     assert in_store(here, "run")["documents.parquet"] == there["documents.parquet"]
     whole = command("verify", "run", "--cache", address)
-    assert (whole.status, whole.out.strip()) == (0, f"run: whole ({len(there)} files checked).")
+    assert (whole.status, whole.out.strip()) == (0, f"run: no problems found ({len(there)} files checked).")
     data = bytearray((here / "run" / "search.sqlite").read_bytes())
     data[-1] ^= 1  # of what was fetched
     (here / "run" / "search.sqlite").write_bytes(data)
@@ -185,7 +185,7 @@ def test_verify_looks_at_the_store_as_well_as_at_the_mirror(
     told = command("verify", "run", "--cache", address)
     assert told.status == 1
     assert told.out.splitlines()[:2] == [
-        f"documents.parquet at {address} is not what files.json says. Rebuild it with '{Run(here, 'run').rebuild}'.",
+        f"documents.parquet at {address} does not match files.json. Rebuild it with '{Run(here, 'run').rebuild}'.",
         f"heads/stage=1/part-00001.parquet is missing at {address}. Rebuild it with '{Run(here, 'run').rebuild}'.",
     ]
 

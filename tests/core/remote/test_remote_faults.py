@@ -76,7 +76,7 @@ def test_a_file_address_is_a_folder(tmp_path: Path, command: Callable[..., Outco
 
 def test_a_bucket_that_is_not_there_is_told(address: str, command: Callable[..., Outcome]) -> None:
     there = "s3://no-such-bucket/x"
-    said = f"There is no bucket 'no-such-bucket'. Make it, or correct the address of the cache ({there})."
+    said = f"There is no bucket 'no-such-bucket'. Create it, or correct the cache address ({there})."
     for arguments in (("status",), ("report", "run"), ("embed", "run")):
         told = command(*arguments, "--cache", there)
         assert (told.status, told.out, told.err) == (2, "", f"headscope: {said}\n")
@@ -100,7 +100,7 @@ def test_without_credentials_nobody_is_let_in_and_the_sentence_names_the_variabl
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ("AWS Error ACCESS_DENIED during HeadObject operation: No response body.", "may not do this"),
+        ("AWS Error ACCESS_DENIED during HeadObject operation: No response body.", "do not allow this"),
         (f"AWS Error INVALID_ACCESS_KEY_ID during PutObject operation: the key {SECRET}", "wrong or have expired"),
         ("AWS Error NETWORK_CONNECTION during HeadObject operation: curlCode: 28, Timeout was reached", "not answer"),
         ("AWS Error UNKNOWN (HTTP status 301) during HeadBucket operation: No response body.", "AWS_REGION"),

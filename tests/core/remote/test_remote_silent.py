@@ -252,7 +252,7 @@ def test_a_page_says_that_it_shows_the_mirror(
         app = page_at(address, page, monkeypatch)  # type: ignore[arg-type]
         assert not app.error
         assert re.match(
-            r"This page shows what the server had fetched by \d\d:\d\d:\d\d UTC\. s3://\S+ has not answered since ",
+            r"This page shows what the server fetched by \d\d:\d\d:\d\d UTC\. s3://\S+ has not answered since ",
             app.sidebar.warning[0].value.replace("\\", ""),
         )
         app = page_at(address, page, monkeypatch, stage="3")  # type: ignore[arg-type]

@@ -111,5 +111,5 @@ def test_the_report_names_no_heads_where_nothing_follows() -> None:
     rows = [*ranked((1.0, 1.0, 1.0), 1.0), *ranked(FINE, 0.1, stage=2)]
     tables = {"retrieval": rows, "pruned": [pruned(), pruned(stage=2)]}
     lines = retrieval_lines(tables, SHAPE, retrieval_cautions(rows))
-    assert lines[2] == "    no heads are recommended: see 'What the figures say'"
+    assert lines[2] == "    no heads are recommended: see 'Findings'"
     assert sum("1 of 12 heads" in line for line in lines) == 1

@@ -186,7 +186,7 @@ def test_a_run_of_an_older_version_opens_and_gets_checksums_when_asked(run: Run,
     assert run.manifest().files == {}
     said = command("verify", "run", "--cache", run.cache)
     assert said.status == 0
-    assert said.out.startswith("run: whole (")
+    assert said.out.startswith("run: no problems found (")
     assert "Add them with 'python -m precompute verify run --add-checksums'." in said.err
     assert command("verify", "run", "--cache", run.cache, "--add-checksums").out.endswith("run: checksums added.\n")
     said = command("verify", "run", "--cache", run.cache)

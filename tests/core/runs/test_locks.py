@@ -32,7 +32,7 @@ def test_a_rank_whose_file_was_removed_while_another_waited_is_not_held_twice(
     monkeypatch.setattr(fcntl, "flock", removed_before)
     with run.rank(0, "mark"):
         assert path.is_file()
-        with pytest.raises(Mistake, match="Another job is at work"), run.rank(0, "mark"):
+        with pytest.raises(Mistake, match="Another job is working"), run.rank(0, "mark"):
             raise AssertionError("rank 0 is held twice")
     assert not path.exists()
 
@@ -83,4 +83,4 @@ def test_a_refusal_does_not_name_a_killed_job_when_others_share_the_run(tmp_path
     path.write_text("process 4194305 on elsewhere, since 2020-01-01 00:00:00 UTC")
     with locked(path, "run", shared=True), pytest.raises(Mistake) as refused, locked(path, "run"):
         raise AssertionError("held twice")
-    assert str(refused.value) == "Another job is at work on run 'run'. Wait until it has ended."
+    assert str(refused.value) == "Another job is working on run 'run'. Wait until it has ended."

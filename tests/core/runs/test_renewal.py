@@ -204,7 +204,7 @@ def test_killed_for_real_refused_meanwhile_and_gone_on_with(
     for arguments_of_second in (arguments, ("analyse", "run", "--cache", cache)):
         second = command(*arguments_of_second)
         assert second.status == 2
-        assert second.err.startswith(f"headscope: Another job is at work on run 'run': process {job.pid} on ")
+        assert second.err.startswith(f"headscope: Another job is working on run 'run': process {job.pid} on ")
     (record,) = json.loads(command("status", "--cache", cache, "--json").out)
     assert (record["documents"], record["at_work"], record["steps"]["embed"]["state"]) == (1, True, "done")
     (building,) = record["new_versions"]
@@ -215,12 +215,12 @@ def test_killed_for_real_refused_meanwhile_and_gone_on_with(
     job.communicate()
     assert texts(run) == ["harbour"]
     said = command("status", "run", "--cache", cache).out
-    assert "new one    was being built, and stopped, with --replace; readers see the one above" in said
+    assert "new one    was being built, but stopped, with --replace; readers see the run above" in said
     assert command("verify", "run", "--cache", cache).status == 0
     kept = len(finished_paths(new))
     told = command(*arguments)
     assert told.status == 0
-    assert f"({kept} of 60 parts were there from before)" in told.err
+    assert f"({kept} of 60 parts were finished before)" in told.err
     assert texts(run) == [row["text"] for row in rows]
     assert left(run) == []
 
@@ -240,7 +240,10 @@ def test_embed_alone_says_what_went_with_the_old_run(
 ) -> None:
     options = ("--cache", planted.cache, "--source", write_corpus([{"text": "loom"}]), "--model", tiny_model)
     said = command("embed", "run", *options, "--replace").err
-    assert "What label and analyse had made went with the run before: 'python -m precompute all run' makes" in said
+    assert (
+        "The results of label and analyse were deleted with the previous run: 'python -m precompute all run' rebuilds"
+        in said
+    )
     assert set(planted.manifest().steps) == {"embed"}
 
 
@@ -265,7 +268,7 @@ def test_all_with_replace_shows_the_new_run_after_its_last_step(
     options = ("--cache", planted.cache, "--source", write_corpus(rows), "--model", tiny_model, "--iterations", 30)
     outcome = command("all", "run", *options, "--replace")
     assert outcome.status == 0, outcome.err
-    assert "went with the run before" not in outcome.err
+    assert "were deleted with the previous run" not in outcome.err
     assert seen == [(old, True, True)]
     assert texts(planted) == [row["text"] for row in rows]
     assert all(step.state == "done" for step in planted.manifest().steps.values())
@@ -306,7 +309,7 @@ def test_figures_that_are_made_again_are_the_old_ones_until_all_of_them_are_new(
     (record,) = status(planted.cache, "run")
     assert record["steps"]["analyse"]["state"] == "done"
     assert record["new_versions"][0]["steps"]["analyse"]["state"] == "stopped"
-    assert "was being built, and stopped, by 'analyse'" in as_text([record])
+    assert "was being built, but stopped, by 'analyse'" in as_text([record])
     analyse.run(centred)
     assert looks == [(True, ())] * 4, "the two stages that were there were not made again"
     assert read_tables(planted).rows != before.rows

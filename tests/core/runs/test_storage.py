@@ -89,7 +89,9 @@ def test_chosen_stages_are_stored_and_no_other_and_hold_the_same_numbers(embed: 
 
 def test_other_storage_is_another_input_and_replace_makes_it(embed: Callable[..., Run]) -> None:
     embed("run", (3,))
-    with pytest.raises(Mistake, match=r"holds vectors of other inputs \(.*, stage 3 as float16, .* --replace") as found:
+    with pytest.raises(
+        Mistake, match=r"has vectors from different inputs \(.*, stage 3 as float16, .* --replace"
+    ) as found:
         embed("run")
     assert "\n" not in str(found.value)
     with pytest.raises(Mistake, match="stage 3 as float16"):
@@ -218,5 +220,5 @@ def test_the_commands_say_how_a_run_is_stored(
     report = command("report", "run", "--cache", cache).out
     assert "Vectors: stage 3 as int8, 0.0 MB of" in report
     wanted = "python -m precompute all run --source … --model … --store-dtype int8 --replace"
-    assert f"A slim run: stages 1 and 2 are not kept; '{wanted}' brings them." in report
+    assert f"A slim run: stages 1 and 2 are not stored; '{wanted}' adds them." in report
     assert json.loads(command("report", "run", "--cache", cache, "--json").out)["vectors"]["dtype"] == "int8"

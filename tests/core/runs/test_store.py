@@ -546,7 +546,7 @@ def test_a_lock_held_by_another_process(run: Run, start_job: Callable[..., subpr
     said = mistake(lambda: run.lock().__enter__())
     since = r"since 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC"
     who = f"process {holder.pid} on {re.escape(socket.gethostname())}, {since}"
-    assert re.fullmatch(f"Another job is at work on run 'run': {who}\\. Wait until it has ended\\.", said)
+    assert re.fullmatch(f"Another job is working on run 'run': {who}\\. Wait until it has ended\\.", said)
     assert run.is_locked(), "asking does not free it"
     holder.kill()
     holder.wait()
@@ -683,7 +683,7 @@ def test_a_number_that_is_not_finite(run: Run, value: float) -> None:
 
 def test_a_part_of_other_inputs(run: Run) -> None:
     write_part(run.part_path(1, 0), np.arange(3), vectors_of(1, 0, 3), "float16", "other")
-    assert "heads/stage=1/part-00000.parquet was made from other texts or settings" in only_problem(run)
+    assert "heads/stage=1/part-00000.parquet was made from different texts or settings" in only_problem(run)
 
 
 def test_a_part_in_the_other_precision(run: Run) -> None:

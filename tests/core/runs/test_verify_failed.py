@@ -63,13 +63,13 @@ def test_a_sound_one_is_read_and_a_run_without_is_sound(run: Run) -> None:
     ("rows", "said"),
     [
         (LEFT_OUT[:1], "names 1 documents, the manifest says that 2 were left out"),
-        (LEFT_OUT[::-1], "has places that do not rise from 0 to 5 at most"),
-        ([LEFT_OUT[0], LEFT_OUT[0]], "has places that do not rise from 0 to 5 at most"),
-        ([LEFT_OUT[0], LEFT_OUT[1] | {"place": 6}], "has places that do not rise from 0 to 5 at most"),
-        ([LEFT_OUT[0] | {"place": -1}, LEFT_OUT[1]], "has places that do not rise from 0 to 5 at most"),
+        (LEFT_OUT[::-1], "has places that are not ascending numbers from 0 to 5"),
+        ([LEFT_OUT[0], LEFT_OUT[0]], "has places that are not ascending numbers from 0 to 5"),
+        ([LEFT_OUT[0], LEFT_OUT[1] | {"place": 6}], "has places that are not ascending numbers from 0 to 5"),
+        ([LEFT_OUT[0] | {"place": -1}, LEFT_OUT[1]], "has places that are not ascending numbers from 0 to 5"),
         (
             [LEFT_OUT[0], LEFT_OUT[1] | {"id": "d2"}],
-            "names the document 'd2', which documents.parquet has all the same",
+            "lists the document 'd2', which documents.parquet also contains",
         ),
     ],
 )
@@ -80,10 +80,10 @@ def test_rows_that_cannot_be(run: Run, rows: list[dict[str, Any]], said: str) ->
 
 def test_files_that_cannot_be(run: Run) -> None:
     write(run, LEFT_OUT, digest="other")
-    assert problems(run) == (f"failed.parquet was made from other inputs than the manifest says. {AGAIN}",)
+    assert problems(run) == (f"failed.parquet was made from inputs other than the manifest says. {AGAIN}",)
     nullable = pa.schema([pa.field(field.name, field.type) for field in FAILED])
     write(run, [LEFT_OUT[0], {"place": 5, "id": "y"}], schema=nullable)
-    assert problems(run) == (f"failed.parquet is missing a document's place, id or reason. {AGAIN}",)
+    assert problems(run) == (f"failed.parquet has a document without a place, id or reason. {AGAIN}",)
     write(run, [{"place": 1, "id": "x"}], schema=nullable.remove(2))
     assert problems(run) == (f"failed.parquet has no column 'reason'. {AGAIN}",)
     write(run, LEFT_OUT)
@@ -96,7 +96,7 @@ def test_files_that_cannot_be(run: Run) -> None:
 
 def test_numbers_that_do_not_add_up(run: Run) -> None:
     say(run, kept=7)
-    assert problems(run) == (f"failed.parquet names 2 documents, and 4 are there, but 7 were read. {AGAIN}",)
+    assert problems(run) == (f"failed.parquet lists 2 documents, and 4 are stored, but 7 were read. {AGAIN}",)
     say(run, kept=4, failed=0)
     assert problems(run) == (f"failed.parquet names 2 documents, the manifest says that 0 were left out. {AGAIN}",)
 

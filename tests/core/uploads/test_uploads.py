@@ -143,7 +143,7 @@ def test_apart_gives_what_is_given_here(suffix: str) -> None:
         ("noending", b"x", "noending cannot be read here."),
         ("a.txt", b"", "a.txt is empty."),
         ("a.txt", b" \r\n\t ", "a.txt has no text in it."),
-        ("a.txt", b"x" * (MAX_BYTES + 100_000), "a.txt has 20.1 MB, more than the 20 MB that are taken."),
+        ("a.txt", b"x" * (MAX_BYTES + 100_000), "a.txt is 20.1 MB; the limit is 20 MB."),
         ("../../etc/\x1b[31ma.exe", b"x", " [31ma.exe cannot"[1:]),
         ("n" * 500 + ".exe", b"x", "n" * 79 + "… cannot be read here."),
     ],
@@ -448,7 +448,7 @@ def test_a_huge_number_beside_the_text_is_no_obstacle(number: str) -> None:
 def test_more_texts_than_are_taken(text: str) -> None:
     found = parse_upload("a.json", text.encode())
     assert len(found) == MAX_TEXTS
-    assert found[0].notes == ("Only the first 50 of 60 texts were taken.",)
+    assert found[0].notes == ("Only the first 50 of 60 texts were read.",)
 
 
 # Nothing but a text or a sentence comes of any bytes

@@ -164,7 +164,7 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc, or
         ("lines", "a.json, item 1, has no text"),
         ("list", "a.json, item 1, has no text"),
         ("within a text's object", "nothing to note"),
-        ("lines after texts", "Only the first 50 of 6,500,060 texts were taken."),
+        ("lines after texts", "Only the first 50 of 6,500,060 texts were read."),
     ],
 )
 def test_twenty_megabytes_of_nothing_take_little_memory(which: str, said: str) -> None:

@@ -61,7 +61,7 @@ def test_several_processes_make_the_same_run_though_one_is_killed(
     result = embed.run(replace(config, resources=Resources(workers=2)), seen)
     assert killed
     assert [one for one in seen.messages if "has died" in one] == [
-        "a worker has died, and is replaced. Its process was ended by signal 9 (SIGKILL)."
+        "a worker died and is being replaced. The process was ended by signal 9 (SIGKILL)."
     ]
     assert result.parts_kept == 2
     assert_same(Run(config.cache, "run"), Run(config.cache, "whole"))
@@ -171,5 +171,5 @@ def test_the_command_line_offers_the_table(command: Callable[..., Any]) -> None:
     assert all(name in said for name in ENGINES)
     refused = command("all", "run", "--engine", "ranks")
     assert (refused.status, refused.err) == (
-        2, "headscope: 'all' is not for --engine ranks. Start 'embed' with it, and then 'all' without.\n"
+        2, "headscope: 'all' cannot run with --engine ranks. Run 'embed' with it, then 'all' without it.\n"
     )  # fmt: skip

@@ -86,8 +86,8 @@ def test_the_others_are_embedded_and_the_poisoned_left_out_only_when_asked(
     reason = "ValueError: a byte that has no token"
     said = sentence(config)
     assert said == (
-        f"3 documents could not be embedded: among them number 2, 'd1' ({reason}). All others are, and are kept: start "
-        "the same command with --max-failures 3 to leave these out."
+        f"3 documents could not be embedded: among them number 2, 'd1' ({reason}). All others are embedded and "
+        "kept: start the same command with --max-failures 3 to leave these out."
     )
     run = Run(config.cache, "run")
     assert len(finished_paths(run)) == 6, "no part was given up"
@@ -104,8 +104,8 @@ def test_the_others_are_embedded_and_the_poisoned_left_out_only_when_asked(
         {"place": 6, "id": "d8", "reason": reason},  # the corpus lacks d6 and d7
         {"place": 17, "id": "d19", "reason": reason},
     ]
-    assert "3 could not be embedded (failed.parquet names them)" in summary("run", result)
-    assert "3 documents could not be embedded: failed.parquet" in as_text(status(config.cache, "run"))
+    assert "3 could not be embedded (listed in failed.parquet)" in summary("run", result)
+    assert "3 documents could not be embedded: see failed.parquet" in as_text(status(config.cache, "run"))
     check(config, write_corpus, rows)
 
 
@@ -245,7 +245,7 @@ def test_a_document_that_crashes_the_process_is_isolated(
     assert staged
     run = Run(config.cache, "run")
     assert pq.read_table(run.failed_path).to_pylist() == [
-        {"place": 3, "id": "d1", "reason": "Its process was ended by signal 11 (SIGSEGV)."}
+        {"place": 3, "id": "d1", "reason": "The process was ended by signal 11 (SIGSEGV)."}
     ]
     assert run.documents(["id"])["id"].to_pylist() == ["d0", "d2", "d3"]
     assert result.manifest.steps["embed"].counts["failed"] == 1

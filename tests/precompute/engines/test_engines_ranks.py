@@ -144,7 +144,7 @@ def test_a_finished_run_is_replaced_by_all_together(
 ) -> None:
     embed.run(replace(config, engine="local", filters=Filters(limit=2)))
     run = Run(config.cache, "run")
-    with pytest.raises(Mistake, match="holds vectors of other inputs"):
+    with pytest.raises(Mistake, match="has vectors from different inputs"):
         rank(0, 2)
     assert rank(0, 2, replace=True).left == 3
     assert run.documents().num_rows == 2, "readers have the old one"
@@ -160,15 +160,15 @@ def test_who_may_be_at_work_together(config: EmbedConfig, rank: Callable[..., em
     mark = run.manifest().steps["embed"].fingerprint[:12]
     with run.lock(shared=True), run.rank(1, mark):
         assert status(config.cache, "run")[0]["at_work"]
-        with pytest.raises(Mistake, match=r"Another job is at work on run 'run'\. Wait"):
+        with pytest.raises(Mistake, match=r"Another job is working on run 'run'\. Wait"):
             embed.run(replace(config, engine="local"))
-        with pytest.raises(Mistake, match="at work on run 'run' as rank '1': process"):
+        with pytest.raises(Mistake, match="working on run 'run' as rank '1': process"):
             rank(1, 2)
         with pytest.raises(Mistake, match="Other processes are building the run 'run' from different inputs"):
             rank(0, 2, part_size=4)
         assert rank(0, 2).left == 0
     assert not status(config.cache, "run")[0]["at_work"]
-    with run.lock(), pytest.raises(Mistake, match="Another job is at work"):
+    with run.lock(), pytest.raises(Mistake, match="Another job is working"):
         rank(0, 2)
 
 

@@ -88,7 +88,7 @@ def test_the_same_run_though_a_replica_is_killed(
     seen = Seen(kill)
     result = embed.run(replace(config, resources=Resources(workers=2)), seen)
     assert killed
-    assert len([message for message in seen.messages if message.startswith("a worker has died")]) == 1
+    assert len([message for message in seen.messages if message.startswith("a worker died")]) == 1
     assert result.parts_kept == 2
     assert_same(Run(config.cache, "run"), Run(config.cache, "whole"))
     # Texts and vectors never enter the store; what does is answered in the message itself, as all below 100 kB is.

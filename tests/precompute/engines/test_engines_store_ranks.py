@@ -86,7 +86,7 @@ def test_a_rank_goes_on_where_it_was_killed_and_none_is_waited_for_that_is_not_t
     assert summary("run", alone).startswith("run: this rank's parts are done; rank 0 finishes the run.")
     assert [path.stem for path in finished_paths(run)] == ["part-00000", "part-00001", "part-00004"]
     assert rank(1, 3).parts_kept == 2
-    with pytest.raises(Mistake, match="holds vectors of other inputs"):
+    with pytest.raises(Mistake, match="has vectors from different inputs"):
         rank(1, 3, part_size=4)
     killed = Lease(mirror, "run", 2)  # its process is gone, but it has not said so
     killed._ended.set()
@@ -98,9 +98,9 @@ def test_a_rank_goes_on_where_it_was_killed_and_none_is_waited_for_that_is_not_t
     killed.release()
     check(config, tmp_path / "plain")
     assert rank(1, 3).skipped
-    with pytest.raises(Mistake, match="Ranks cannot make a new 'run' beside the finished one in an object store"):
+    with pytest.raises(Mistake, match="Ranks cannot build a new 'run' beside the finished one in an object store"):
         rank(0, 3, replace=True)
-    with pytest.raises(Mistake, match="Ranks cannot make a new 'run' beside the finished one in an object store"):
+    with pytest.raises(Mistake, match="Ranks cannot build a new 'run' beside the finished one in an object store"):
         rank(1, 3, replace=True, part_size=4)
 
 
@@ -111,12 +111,14 @@ def test_each_rank_is_there_once_and_waits_for_rank_0_but_not_for_ever(
     assert mirror is not None
     monkeypatch.setattr(lease, "RENEWED", 0.1)
     twin = Lease(mirror, "run", 1)
-    with pytest.raises(Mistake, match="Another job is at work on run 'run' as rank '1': process"):
+    with pytest.raises(Mistake, match="Another job is working on run 'run' as rank '1': process"):
         rank(1, 2)
     twin._ended.set()  # as if it had been killed
     monkeypatch.setattr(lease, "STALE", 0.5)
     monkeypatch.setattr(store_ranks, "GIVEN_UP", 0.1)
-    with pytest.raises(Mistake, match=r"Rank 0, which reads the corpus, was not heard of for 0 minutes\. Start it"):
+    with pytest.raises(
+        Mistake, match=r"Rank 0, which reads the corpus, has not been heard from for 0 minutes\. Start it"
+    ):
         rank(1, 2)
 
 

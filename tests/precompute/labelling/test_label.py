@@ -268,7 +268,7 @@ def test_analysis_compares_with_all_topics_that_could_be_chosen(planted: Run, tm
     ("damage", "words"),
     [
         (lambda table: table.slice(0, 39), "has 39 rows, not 40"),
-        (lambda table: table.set_column(1, LABELS.field(1), pa.array(["x"] * 40)), "neither a topic nor a reason"),
+        (lambda table: table.set_column(1, LABELS.field(1), pa.array(["x"] * 40)), "either a topic or a reason"),
         (lambda table: table.drop_columns(["reason"]), "no column 'reason'"),
         (lambda table: table.take(pa.array(range(39, -1, -1))), "does not hold documents 0 to 39"),
     ],
@@ -286,7 +286,7 @@ def test_verify_finds_labels_of_other_inputs_and_other_documents(planted: Run, t
     labelled(planted, "zero-shot", topics=str(topics_file))
     path = planted.labels_path("zero-shot")
     pq.write_table(pq.read_table(path).replace_schema_metadata({DIGEST: "another"}), path)
-    assert "made from other inputs" in problems(planted)[0]
+    assert "made from inputs other than" in problems(planted)[0]
     path.unlink()
     assert "missing" in problems(planted)[0]
     labelled(planted, "zero-shot", topics=str(topics_file))
@@ -295,7 +295,7 @@ def test_verify_finds_labels_of_other_inputs_and_other_documents(planted: Run, t
     place = documents.schema.get_field_index("topic")
     others = pa.array(["rivers"] * DOCS)
     pq.write_table(documents.set_column(place, documents.schema.field(place), others), planted.documents_path)
-    assert "other topics than documents.parquet" in problems(planted)[0]
+    assert "topics that differ from those in documents.parquet" in problems(planted)[0]
 
 
 # Zero-shot
@@ -398,7 +398,7 @@ def test_ids_that_are_missing_unknown_or_without_a_topic_are_counted_and_told(pl
     result = labelled(planted, "file", file=write_labels(tmp_path / "some.csv", rows))
     assert result.manifest.steps["label"].counts == {"labelled": 2, "unlabelled": 38, "unknown_ids": 2}
     assert kept_labels(planted, "file").why_not == {"its id is not in some.csv": 37, "no topic in some.csv": 1}
-    assert "2 ids of some.csv are not of this run, 'x7' among them." in result.notes
+    assert "2 ids in some.csv are not in this run, such as 'x7'." in result.notes
     assert topics_of(planted)[:3] == ["rivers", None, "engines"]
 
 
@@ -432,7 +432,7 @@ def test_a_file_that_has_changed_is_read_again(planted: Run, tmp_path: Path) -> 
         ("bad.csv", "id,words\nd0,rivers\n", ("no column 'topic'", "id, words")),
         ("bad.csv", "number,topic\nd0,rivers\n", ("no column 'id'",)),
         ("bad.csv", "id,topic\nd0,rivers\nd0,engines\n", ("line 3", "'d0'", "'engines'", "'rivers'")),
-        ("bad.csv", "id,topic\nq0,rivers\n", ("No id of bad.csv", "'q0'", "'d0'")),
+        ("bad.csv", "id,topic\nq0,rivers\n", ("No id in bad.csv", "'q0'", "'d0'")),
         ("bad.csv", "", ("bad.csv is empty",)),
         ("bad.csv", 'id,topic\nd0,"riv\n', ("line 2",)),
         ("bad.csv", "id,topic\n,rivers\n", ("line 2 has no 'id'",)),

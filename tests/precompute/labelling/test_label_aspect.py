@@ -188,11 +188,11 @@ def test_lists_come_with_the_project_and_from_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("aspect", "settings", "words"),
     [
-        ("../topic", {}, "not a valid name of an aspect"),
-        ("mood", {}, "Say where the labels of 'mood' come from"),
+        ("../topic", {}, "not a valid aspect name"),
+        ("mood", {}, "Choose where the labels of 'mood' come from"),
         ("mood", {"labels": "column"}, "has no column 'mood'"),
-        ("mood", {"labels": "detected"}, "finds languages only"),
-        ("topic", {"labels": "detected"}, "finds languages, not topics"),
+        ("mood", {"labels": "detected"}, "detects languages only"),
+        ("topic", {"labels": "detected"}, "detects languages, not topics"),
     ],
 )
 def test_mistakes_are_sentences(run: Run, aspect: str, settings: dict[str, Any], words: str) -> None:
@@ -214,9 +214,9 @@ def test_the_command_line_labels_an_aspect(run: Run, command: Callable[..., Outc
     arguments = ["label", "run", "--cache", run.cache, "--aspect", "genre"]
     first, second, third = command(*arguments), command(*arguments), command(*arguments[:-1], "mood")
     assert (first.status, second.status, third.status) == (0, 0, 2)
-    assert "40 of 40 documents have a value of genre by column (the corpus's own column)." in first.err
+    assert "40 of 40 documents have a value for genre by column (the corpus's own column)." in first.err
     assert "Nothing to do" in second.err
-    assert "Say where the labels of 'mood' come from" in third.err
+    assert "Choose where the labels of 'mood' come from" in third.err
 
 
 def test_a_run_without_such_labels_opens(run: Run) -> None:

@@ -222,7 +222,7 @@ def test_a_limit_on_the_cost_stops_cleanly_and_a_second_start_goes_on(
     found = ask("--max-cost", "0.008", "--concurrency", "2")
     assert found.status == 0, found.err
     assert "--max-cost" in found.err
-    assert "Start the same command again to go on" in found.err
+    assert "Start the same command again to continue" in found.err
     some = paid(priced)
     assert 0 < some < DOCS
     labels = kept_labels(planted, "openai")
@@ -252,7 +252,7 @@ def test_stopped_before_the_first_answer_the_corpuss_own_labels_are_not_lost(
         "'openai' gave no document a topic; the most frequent reason, for 30 of 30 documents: not asked: "
         in refused.err
     )
-    assert "Start the same command again to go on." in refused.err
+    assert "Start the same command again to continue." in refused.err
     assert paid(priced) == 0
     assert topics_of(planted) == own
 
@@ -367,7 +367,7 @@ def test_ctrl_c_ends_tidily_and_says_how_to_go_on(
         assert found.status == 1
         assert "Traceback" not in found.err
         assert "answers are paid for and kept in answers.sqlite" in found.err
-        assert "Start the same command again to go on." in found.err
+        assert "Start the same command again to continue." in found.err
         assert run.documents_path.read_bytes() == before
         assert not run.is_locked()
         label.run(config(run, topics_file, server))

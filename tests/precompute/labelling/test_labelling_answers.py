@@ -145,7 +145,7 @@ def test_a_place_that_cannot_be_written_is_a_mistake(tmp_path: Path) -> None:
     with pytest.raises(Mistake, match="--cache"):
         AnswerStore(tmp_path / "file" / "answers.sqlite")
     (tmp_path / "folder").mkdir()
-    with pytest.raises(Mistake, match="cannot be opened or made"):
+    with pytest.raises(Mistake, match="cannot be opened or created"):
         AnswerStore(tmp_path / "folder")
 
 

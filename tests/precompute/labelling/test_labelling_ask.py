@@ -177,7 +177,7 @@ def test_a_packed_answer_is_refused_since_it_may_unpack_to_any_size(
 def test_deeply_nested_json_is_an_answer_that_is_none(
     answers: AnswerStore, config_for: Callable[..., AskConfig]
 ) -> None:
-    with OpenAIServer(faults={"nested": 1.0}) as server, pytest.raises(Mistake, match="broke off"):
+    with OpenAIServer(faults={"nested": 1.0}) as server, pytest.raises(Mistake, match="stopped in the middle"):
         ask(documents(3), 3, config_for(server, tries=1), answers, nothing)
 
 
@@ -447,8 +447,8 @@ def test_an_error_in_the_stream_of_texts_keeps_what_is_under_way(
 ) -> None:
     def broken() -> Iterator[str]:
         yield from documents(5)
-        raise Mistake("The file broke off.")
+        raise Mistake("The file stopped in the middle.")
 
-    with OpenAIServer(delay=0.1) as server, pytest.raises(Mistake, match="broke off"):
+    with OpenAIServer(delay=0.1) as server, pytest.raises(Mistake, match="stopped in the middle"):
         ask(broken(), 10, config_for(server), answers, nothing)
     assert answers.count() == server.paid.total() == 5
