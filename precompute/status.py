@@ -89,9 +89,10 @@ def _text(record: dict[str, Any]) -> str:
     if "problem" in record:
         return f"{record['run']}\n  {record['problem']}"
     model, lines = record["model"], [record["run"]]
+    shared = model["kv_heads"] != model["heads"]
+    groups = f" in {plural(model['kv_heads'], 'key/value group')}" if shared else ""
     lines.append(
-        f"  model      {model['name']} · {model['layers']} layers, {model['heads']} heads, {model['kv_heads']} "
-        "key/value heads, "
+        f"  model      {model['name']} · {model['layers']} layers, {model['heads']} heads{groups}, "
         f"width {model['head_dim']}, hidden {model['hidden']} · layer {model['layer']}, {model['pooling']} pooling"
     )
     lines.append(f"  corpus     {record['corpus']['source']} · {record['documents']:,} documents")

@@ -407,9 +407,9 @@ def _wrong_values(name: str, layout: Layout, table: pa.Table, sizes: Sizes) -> s
         if column in ranges and pa.types.is_integer(values.type):
             low, high = ranges[column]
             if pc.min(values).as_py() < low or pc.max(values).as_py() > high:
-                return f"has a '{column}' outside {low} to {high}"
+                return f"has '{column}' values outside {low} to {high}"
         if column in allowed and not _named(name, column, values) <= set(allowed[column]):
-            return f"has a '{column}' that is not known"
+            return f"has '{column}' values that are not known"
         if pa.types.is_fixed_size_list(values.type) or pa.types.is_list(values.type):
             values = pc.list_flatten(values)
             if name == "ablation_moved" and len(values) and not _are_documents(values, sizes):

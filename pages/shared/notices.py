@@ -25,14 +25,14 @@ def show_problem(problem: object, kind: str = "", icon: str = ":material/error:"
 
 
 Given = ParamSpec("Given")
-Shown = TypeVar("Shown")
+Returned = TypeVar("Returned")
 
 
-def shows_mistakes(section: Callable[Given, Shown]) -> Callable[Given, Shown | None]:
+def shows_mistakes(section: Callable[Given, Returned]) -> Callable[Given, Returned | None]:
     """For a section: a file that is missing or damaged costs it alone, not the page, and its sentence is shown."""
 
     @wraps(section)
-    def shown(*args: Given.args, **kwargs: Given.kwargs) -> Shown | None:
+    def shown(*args: Given.args, **kwargs: Given.kwargs) -> Returned | None:
         try:
             return section(*args, **kwargs)
         except Mistake as mistake:

@@ -32,7 +32,7 @@ from pages.use.your_document.documents import MOST, PASTED, OwnDocuments
 from pages.use.your_document.export import as_json, file_name, whole_table
 from pages.use.your_document.figures import MOST_TOPICS, activation_figure, profile_figure, shown_topics
 from pages.use.your_document.input import EXAMPLE
-from pages.use.your_document.report import Experiments, report_html
+from pages.use.your_document.report import PageExperiments, report_html
 from pages.use.your_document.state import DocumentView, consensus_sentences, standing
 from tests.support.synthetic import FOOTBALL_REPORT, misnamed_run
 
@@ -183,7 +183,7 @@ def test_the_report_has_the_experiments_that_the_page_shows(report: DocumentView
         {"With all heads": [Card("1. <i>first", ["football", "was 2"], "Text.", -0.25)], "Without layer 1 head 2": []},
         "Cosines of the model's own embedding (stage 3).",
     )
-    page = report_html(report, None, seen=Experiments(without=without, similar=similar))
+    page = report_html(report, None, seen=PageExperiments(without=without, similar=similar))
     assert "the embedding turns by 9.0°. 1 of the 2 nearest documents remain among the nearest." in page
     assert "<summary>−0.25 <b>1. &lt;i&gt;first</b>" in page
     assert "“report” and “&lt;b&gt;other”" in page

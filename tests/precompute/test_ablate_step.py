@@ -210,12 +210,12 @@ def test_all_runs_it_on_request_only(made: AblateConfig, command: Callable[..., 
 @pytest.mark.parametrize(
     ("table", "change", "sentence"),
     [
-        ("ablation", {"kind": "neuron"}, "has a 'kind' that is not known"),
-        ("ablation", {"layer": 3}, "has a 'layer' that is not 1 to 2"),
+        ("ablation", {"kind": "neuron"}, "'kind' values that are not known"),
+        ("ablation", {"layer": 3}, "'layer' values outside 1 to 2"),
         ("ablation", {"change": None}, "has missing values in 'change'"),
-        ("ablation_noise", {"draw": 0}, "has a 'draw' that is not 1 to 1000"),
+        ("ablation_noise", {"draw": 0}, "'draw' values outside 1 to 1000"),
         ("ablation_moved", {"before": [99]}, "names documents in 'before' that the run does not have"),
-        ("ablation_moved", {"place": 11}, "has a 'place' that is not 1 to 10"),
+        ("ablation_moved", {"place": 11}, "'place' values outside 1 to 10"),
     ],
 )
 def test_rows_that_the_run_cannot_have_are_refused(table: str, change: dict[str, Any], sentence: str) -> None:

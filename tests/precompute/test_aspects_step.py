@@ -140,12 +140,12 @@ def test_too_small_a_sample_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "column", "value", "problem"),
     [
-        ("aspects", "verdict", "perhaps", "'verdict' that is not known"),
-        ("aspects", "head", 5, "'head' that is not 0 to 4"),
+        ("aspects", "verdict", "perhaps", "'verdict' values that are not known"),
+        ("aspects", "head", 5, "'head' values outside 0 to 4"),
         ("aspects", "value", None, "has missing values in 'value'"),
-        ("aspect_summary", "measure", "names", "'measure' that is not known"),
-        ("aspect_documents", "doc", COUNT, "'doc' that is not 0 to 119"),
-        ("aspect_values", "code", -1, "'code' that is not"),
+        ("aspect_summary", "measure", "names", "'measure' values that are not known"),
+        ("aspect_documents", "doc", COUNT, "'doc' values outside 0 to 119"),
+        ("aspect_values", "code", -1, "'code' values outside "),
     ],
 )
 def test_a_strangers_table_is_checked(

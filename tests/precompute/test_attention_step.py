@@ -253,11 +253,11 @@ def test_the_command_says_what_it_did(made: AttentionConfig, command: Callable[.
     [
         ("attention", lambda rows: rows[:-1], "has 7 rows, not 8"),
         ("attention", lambda rows: [*rows[:-1], rows[0]], "has duplicate rows"),
-        ("attention", lambda rows: [{**rows[0], "layer": 3}, *rows[1:]], "has a 'layer' that is not 1 to 2"),
-        ("attention", lambda rows: [{**rows[0], "head": 0}, *rows[1:]], "has a 'head' that is not 1 to 4"),
-        ("attention", lambda rows: [{**rows[0], "type": "<b>"}, *rows[1:]], "has a 'type' that is not known"),
+        ("attention", lambda rows: [{**rows[0], "layer": 3}, *rows[1:]], "'layer' values outside 1 to 2"),
+        ("attention", lambda rows: [{**rows[0], "head": 0}, *rows[1:]], "'head' values outside 1 to 4"),
+        ("attention", lambda rows: [{**rows[0], "type": "<b>"}, *rows[1:]], "'type' values that are not known"),
         ("attention", lambda rows: [{**rows[0], "first": float("inf")}, *rows[1:]], "that is not finite"),
-        ("attention_patterns", lambda rows: [{**rows[0], "offset": 99}, *rows[1:]], "has a 'offset' that is not"),
+        ("attention_patterns", lambda rows: [{**rows[0], "offset": 99}, *rows[1:]], "'offset' values outside "),
     ],
 )
 def test_rows_that_cannot_be_are_refused(table: str, change: Callable[..., Any], sentence: str) -> None:

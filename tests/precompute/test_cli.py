@@ -128,7 +128,7 @@ def test_embed_says_what_it_has_done(command: Command, cache: Path, corpus: Path
     *progress, first, second = outcome.err.splitlines()
     assert all(line.startswith("embed ") for line in progress)
     assert first == "run: 10 documents × 4 heads × 4 stages by tiny, layer 2, mean pooling."
-    assert second.startswith("  Texts of 90 tokens in ")
+    assert second.startswith("  90 tokens in ")
     assert second.endswith("MB in the cache, vectors of stages 1, 2, 3 and 4 as float16.")
     again = command(*arguments)
     assert (again.status, again.out) == (0, "")
@@ -228,9 +228,7 @@ def test_status_of_a_run(command: Command, cache: Path, corpus: Path, tiny_model
     assert record["steps"]["embed"]["counts"]["tokens"] == 90
     assert record["bytes"] == sum(path.stat().st_size for path in (cache / "run").rglob("*") if path.is_file())
     shown = command("status", "--cache", cache).out
-    assert shown.startswith(
-        "run\n  model      tiny · 2 layers, 4 heads on 4, width 8, hidden 32 · layer 2, mean pooling"
-    )
+    assert shown.startswith("run\n  model      tiny · 2 layers, 4 heads, width 8, hidden 32 · layer 2, mean pooling")
     assert "corpus     corpus.jsonl · 10 documents" in shown
     assert "embed      done · " in shown
 
@@ -380,8 +378,8 @@ def test_a_broken_line_is_skipped_and_counted(
         (("--layer", "0"), "Layer 0 does not exist"),
         (("--part-size", "0"), "--part-size must be at least 1, not 0"),
         (("--part-size", "-3"), "--part-size must be at least 1, not -3"),
-        (("--limit", "0"), "--limit 0 keeps no document"),
-        (("--sample", "-1"), "--sample -1 keeps no document"),
+        (("--limit", "0"), "--limit must be at least 1, not 0"),
+        (("--sample", "-1"), "--sample must be at least 1, not -1"),
         (("--max-tokens", "2"), "--max-tokens 2 leaves no room for text"),
         (("--max-tokens", "0"), "--max-tokens 0"),
         (("--device", "toaster"), "Device 'toaster' cannot be used here"),

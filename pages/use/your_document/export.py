@@ -21,7 +21,7 @@ from pages.shared.embedding import attended_already
 from pages.shared.notices import shows_mistakes
 from pages.shared.show import defused
 from pages.use.your_document.neighbours import all_placed
-from pages.use.your_document.report import Experiments, report_html
+from pages.use.your_document.report import PageExperiments, report_html
 from pages.use.your_document.state import (
     DocumentView,
     consensus_sentences,
@@ -124,7 +124,7 @@ KINDS: dict[str, tuple[str, str, Callable[[DocumentView], bytes]]] = {
 
 
 @shows_mistakes
-def keep_section(shown: DocumentView, seen: Experiments) -> None:
+def keep_section(shown: DocumentView, seen: PageExperiments) -> None:
     """``seen``: what the page shows beside the document itself, for the report."""
     st.subheader("Export", anchor="export")
     name = file_name(shown.name)

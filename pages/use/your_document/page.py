@@ -22,7 +22,7 @@ from pages.use.your_document.export import keep_section
 from pages.use.your_document.heads import activation_section, words_section
 from pages.use.your_document.input import MOVED, Chosen, document_input
 from pages.use.your_document.neighbours import map_section, neighbours_section
-from pages.use.your_document.report import Experiments
+from pages.use.your_document.report import PageExperiments
 from pages.use.your_document.state import MEASURES, NEIGHBOURS, REFERENCES, DocumentView
 from pages.use.your_document.topics import along_section, consensus_section, profile_section
 
@@ -142,7 +142,7 @@ def through_every_head(state: RunState, chosen: Chosen) -> None:
     activation_section(shown)
     compare_section(shown, chosen)
     similar = why_section(shown, chosen)
-    keep_section(shown, Experiments(other_document(shown, own_documents().compared), without, similar))
+    keep_section(shown, PageExperiments(other_document(shown, own_documents().compared), without, similar))
 
 
 ANSWER = "whose answer is shown"

@@ -56,7 +56,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 @dataclass(frozen=True)
-class Experiments:
+class PageExperiments:
     """What was tried on the page, as far as it was: the report does not run the model."""
 
     other: OtherDocument | None = None
@@ -69,11 +69,11 @@ def report_html(
     shown: DocumentView,
     found: Attended | None,
     placed: Mapping[int, np.ndarray] | None = None,
-    seen: Experiments | None = None,
+    seen: PageExperiments | None = None,
 ) -> str:
     """``found``: where the heads look, if that was computed; ``placed``: the document's heads on the maps, if there are
     maps; ``seen``: what else the page shows."""
-    seen = seen or Experiments()
+    seen = seen or PageExperiments()
     assert shown.state.manifest is not None
     model, stage = shown.state.manifest.model, STAGES[shown.stage]
     part = "" if shown.part == 0 else f", chunk {shown.part}"

@@ -219,7 +219,7 @@ def test_readers_have_the_old_run_or_the_new_one_never_half_of_each(
             analyse.run(analyse.AnalyseConfig(here, "run", model=MODEL, seed=7, centre=True))
     assert len(taken) == 4
     assert read_tables(reader) == before
-    with pytest.raises(Mistake, match=r"^The run 'run' is being replaced at s3://.*start the command .* again\.$"):
+    with pytest.raises(Mistake, match=r"^The run 'run' is being replaced at s3://.*run the command .* again\.$"):
         read_tables(late)
     with reader.lock():  # any job that begins on the run, on any machine
         assert reader.manifest().steps["analyse"].options["centre"] is True

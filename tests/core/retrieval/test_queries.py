@@ -40,7 +40,7 @@ def test_queries_are_read(tmp_path: Path) -> None:
         ({"relevant": ["a"]}, "has no query"),
         ({"query": "  ", "relevant": ["a"]}, "has no query"),
         ({"query": 4, "relevant": ["a"]}, "has no query"),
-        ({"query": "x" * 20_001, "relevant": ["a"]}, "has no query of 1 to 20,000 letters"),
+        ({"query": "x" * 20_001, "relevant": ["a"]}, "has no query of 1 to 20,000 characters"),
         ({"query": "x"}, "no relevant documents"),
         ({"query": "x", "relevant": []}, "no relevant documents"),
         ({"query": "x", "relevant": "a"}, "no relevant documents"),
@@ -48,7 +48,7 @@ def test_queries_are_read(tmp_path: Path) -> None:
         ({"query": "x", "relevant": ["a"], "aspects": 0}, "has 0 as aspects"),
         ({"query": "x", "relevant": ["a"], "aspects": True}, "has True as aspects"),
         ("[" * 100_000, "is not JSON"),
-        (" " * 3 + "1" * 300_000, "longer than 200,000 letters"),
+        (" " * 3 + "1" * 300_000, "longer than 200,000 characters"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, line: object, sentence: str) -> None:
@@ -67,7 +67,7 @@ def test_an_id_that_several_documents_have_is_refused_where_a_query_names_it(tmp
 def test_files_without_queries(tmp_path: Path) -> None:
     with pytest.raises(Mistake, match="There is no file"):
         read_queries(tmp_path / "none.jsonl", IDS)
-    with pytest.raises(Mistake, match="has no query"):
+    with pytest.raises(Mistake, match="has no queries"):
         read_queries(written(tmp_path), IDS)
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00\x01")
     with pytest.raises(Mistake, match="not valid UTF-8"):

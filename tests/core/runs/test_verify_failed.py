@@ -62,7 +62,7 @@ def test_a_sound_one_is_read_and_a_run_without_is_sound(run: Run) -> None:
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        (LEFT_OUT[:1], "names 1 documents, the manifest says that 2 were left out"),
+        (LEFT_OUT[:1], "lists 1 documents, but the manifest says that 2 were left out"),
         (LEFT_OUT[::-1], "has places that are not ascending numbers from 0 to 5"),
         ([LEFT_OUT[0], LEFT_OUT[0]], "has places that are not ascending numbers from 0 to 5"),
         ([LEFT_OUT[0], LEFT_OUT[1] | {"place": 6}], "has places that are not ascending numbers from 0 to 5"),
@@ -98,7 +98,7 @@ def test_numbers_that_do_not_add_up(run: Run) -> None:
     say(run, kept=7)
     assert problems(run) == (f"failed.parquet lists 2 documents, and 4 are stored, but 7 were read. {AGAIN}",)
     say(run, kept=4, failed=0)
-    assert problems(run) == (f"failed.parquet names 2 documents, the manifest says that 0 were left out. {AGAIN}",)
+    assert problems(run) == (f"failed.parquet lists 2 documents, but the manifest says that 0 were left out. {AGAIN}",)
 
 
 def test_a_corpus_whose_ids_repeat_is_not_suspected(run: Run) -> None:

@@ -169,7 +169,7 @@ def test_an_answer_has_a_largest_size(fault: str, answers: AnswerStore, config_f
 def test_a_packed_answer_is_refused_since_it_may_unpack_to_any_size(
     answers: AnswerStore, config_for: Callable[..., AskConfig]
 ) -> None:
-    with OpenAIServer(faults={"packed": 1.0}) as server, pytest.raises(Mistake, match="packed"):
+    with OpenAIServer(faults={"packed": 1.0}) as server, pytest.raises(Mistake, match="compressed"):
         ask(documents(3), 3, config_for(server, concurrency=1, tries=1), answers, nothing)
     assert len(server.seen) == 1
 
