@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ import streamlit as st
 
 from core.analysis.attention_measures import OFFSETS
 from core.analysis.attention_types import AttentionEvidence, because
+from core.analysis.wording import PERCENT
 from core.runs.results import read_analysis
 from core.runs.run import Run
 from core.runs.steps import STEPS
@@ -85,7 +87,7 @@ def evidence_of(row: Row, type_: str) -> str:
     """What decided one type of a head."""
     for name, said in zip(row["types"] or [], row.get("evidence") or [], strict=False):
         if name == type_:
-            return str(said)
+            return re.sub(r"(?<=\d)%", PERCENT, str(said))  # older versions wrote 36%
     return because(AttentionEvidence.of(row), type_)
 
 

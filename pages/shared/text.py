@@ -13,8 +13,8 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:&^=])")
 # neither eye nor screen reader meets, keeps them apart.
 _FOUND_LATER = re.compile(r"(https?|www|mailto|xmpp|:(?=[\w+-]+(?:/\w+)?:)|(?<=\w)@(?=\w))", re.IGNORECASE)
 _APART = "\u2060"
-_BREAKS = re.compile(r"[^\S\u00a0]+")
-"""White space but for the space that keeps a number and its unit on one line."""
+_BREAKS = re.compile(r"\s{2,}|[^\S\u00a0]")
+"""White space, but for a single space that keeps a number and its unit on one line."""
 NAME_LENGTH = 30
 """Letters of a name on an axis."""
 
@@ -42,7 +42,7 @@ def drawn(text: object) -> str:
 
 def shortened(text: str, length: int) -> str:
     """The beginning, cut at a word."""
-    flat = re.sub(r"\s+", " ", visible(text[: 40 * length + 1_000])).strip()
+    flat = _BREAKS.sub(" ", visible(text[: 40 * length + 1_000])).strip()
     if len(flat) <= length:
         return flat
     return flat[:length].rsplit(" ", 1)[0].rstrip(",;:–- ") + " …"

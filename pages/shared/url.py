@@ -59,7 +59,7 @@ def choice_from_url(name: str, options: Sequence[Choice], default: Choice) -> No
         return
     found = next((option for option in options if str(option) == given), None)
     if found is None and given is not None and not ours:
-        st.toast(f"The link names {a(name)} that does not exist; the default is shown.", icon=":material/link_off:")
+        st.toast(f"The link has an unknown value for '{name}'; the default is shown.", icon=":material/link_off:")
     st.session_state[name] = default if found is None else found
 
 
@@ -70,11 +70,6 @@ def words_from_url(name: str, most: int = MOST_LETTERS) -> None:
         return
     printable = "".join(letter if letter.isprintable() else " " for letter in (given or "")[: 4 * most])
     st.session_state[name] = " ".join(printable.split())[:most]
-
-
-def a(name: str) -> str:
-    """A noun with its indefinite article."""
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
 def choice_to_url(name: str, value: Choice, default: Choice) -> None:

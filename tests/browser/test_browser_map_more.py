@@ -345,7 +345,7 @@ def test_the_server_leaves_camera_and_words_alone(page: Page, address: str) -> N
 def test_a_hostile_camera_or_layout_is_left_out(page: Page, address: str, given: str) -> None:
     open_map(page, f"{address}?{given}")
     shown(page, "camera", "whole")
-    expect(page.get_by_text("that does not exist; it is ignored")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_text("The link has an unknown value for")).to_be_visible(timeout=SLOW)
     settle(page)
     page.wait_for_url(re.compile(r"/head_map$"))
     expect(page.get_by_role("button", name="One map", exact=True)).to_have_attribute("aria-pressed", "true")

@@ -114,7 +114,7 @@ def test_a_hostile_link_falls_back_with_a_notice(
     app = open_app(demo_cache, **{name: value})
     assert not app.exception
     assert [toast.value for toast in app.toast] == [
-        f"The link names a {name} that does not exist; the default is shown."
+        f"The link has an unknown value for '{name}'; the default is shown."
     ]
     assert "Nearest in head 1" in said(app)
 

@@ -170,7 +170,7 @@ def test_a_legend_entry_lists_its_documents(open_page: Callable[..., AppTest], t
     assert not open_page(tmp_path, colour="topic", focus="2").dataframe  # highlighted only
     app = open_page(tmp_path, colour="topic", focus="3", list="1")  # two topics, and every document has one
     assert not app.dataframe
-    assert [toast.value for toast in app.toast] == ["The link names a focus that does not exist; it is ignored."]
+    assert [toast.value for toast in app.toast] == ["The link has an unknown value for 'focus'; it is ignored."]
 
 
 def test_a_search_lists_what_it_has_found_and_closing_clears_it(
@@ -226,8 +226,7 @@ def test_a_hostile_link_is_left_out_with_a_notice(
 ) -> None:
     write_mapped(tmp_path)
     app = open_page(tmp_path, **{name: value})
-    called = "an area" if name == "area" else f"a {name}"
-    assert [toast.value for toast in app.toast] == [f"The link names {called} that does not exist; it is ignored."]
+    assert [toast.value for toast in app.toast] == [f"The link has an unknown value for '{name}'; it is ignored."]
     assert dict(app.query_params) == {}
     assert told(app)["key"]
 

@@ -409,7 +409,7 @@ def test_who_waits_for_a_parser_sees_the_place_and_loses_no_file(
     with monkeypatch.context() as full:
         full.setattr("core.uploads.apart.parser_queue", Stopped())
         app.run()
-    assert "Waiting: 2 files before yours." in said(app)
+    assert "Waiting: 2 files ahead of yours." in said(app)
     app.run()
     assert "Waiting" not in said(app)
     assert app.text_area[0].value == "harbour loom"
@@ -485,7 +485,7 @@ def test_who_waits_sees_how_many_are_before_and_can_cancel(open_page: Callable[.
     go = threading.Event()
     ahead = [embedding.model_pool().queue.submit(lambda _: go.wait(PATIENCE), PATIENCE) for _ in range(2)]
     app = paste(open_page(cache), "harbour violin")
-    assert [progress.proto.text for progress in app.get("progress")] == ["Waiting\\: 2 documents before you\\."]
+    assert [progress.proto.text for progress in app.get("progress")] == ["Waiting\\: 2 documents ahead of yours\\."]
     press(app, "Cancel")
     app.run()
     assert "It was cancelled." in said(app)

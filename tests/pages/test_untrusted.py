@@ -38,6 +38,8 @@ def refused(call: Callable[[], object]) -> str:
 def test_plain_leaves_markdown_nothing_to_act_on() -> None:
     assert plain("a_b *c* [d](e)\n<f>") == r"a\_b \*c\* \[d\]\(e\) \<f\>"
     assert plain("59\u00a0% \u2003\n of 2") == "59\u00a0% of 2"  # a number and its sign stay on one line
+    assert plain("a\u00a0\u00a0\u00a0b") == "a b"
+    assert shortened("41\u00a0%\tof it", 60) == "41\u00a0% of it"
     # In finished text Streamlit looks for these again: a mark of no width keeps them apart.
     assert plain("http://x") == "http\u2060\\://x"
     assert plain(":material/home:") == "\\:\u2060material/home\\:"

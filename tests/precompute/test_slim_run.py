@@ -100,7 +100,7 @@ def test_a_page_shows_the_stage_there_is_and_names_those_that_are_not(
     for one in choices:
         assert [option.content for option in one.proto.options] == ["3 output"]
         assert "This run does not store stages 1 and 2" in text
-        assert "The link names a stage that does not exist" in text
+        assert "The link has an unknown value for 'stage'" in text
         assert "stage" not in app.query_params
 
 

@@ -20,7 +20,8 @@ _SENTENCE = re.compile(r"[A-Za-z]{2,}[,;:.]?\s+\S")
 """Two words; single words are labels, and are caught below."""
 _LABEL = re.compile(r"[A-Z][a-z]+(-[a-z]+)*$")
 _CODE = re.compile(
-    r"^\s*(?:[@<&]|\.(?! )|#(?!#)|:(?!material| ))|[{}][^…]*;|=>|\bfunction\b|--[a-z]+:|^\s*(SELECT|INSERT|CREATE|DELETE|PRAGMA)\b|^[a-z-]+:\s|^application/"
+    r"^\s*(?:[@<&]|\.(?! )|#(?!#)|:(?!material| ))"
+    r"|[{}][^…]*;|=>|\bfunction\b|--[a-z]+:|^\s*(SELECT|INSERT|CREATE|DELETE|PRAGMA)\b|^[a-z-]+:\s|^application/"
     r"|\(\?[:P=!<]|\\[bdswS]"
 )
 _LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`')

@@ -14,7 +14,7 @@ from core.model.stages import STAGES
 from pages.shared.components.map_data import Column, columns, read_area
 from pages.shared.data import RunState
 from pages.shared.heads_in_address import parse_heads
-from pages.shared.url import a, choice_to_url
+from pages.shared.url import choice_to_url
 
 _CAMERA = re.compile(r"-?[0-9](\.[0-9]{1,6})?,-?[0-9](\.[0-9]{1,6})?,[0-9]{1,3}(\.[0-9]{1,3})?")
 _NAMES = ("area", "doc", "heads", "colour", "camera", "layout", "focus", "list", "front")
@@ -114,7 +114,7 @@ def read_address(state: RunState, stage: int) -> MapView:
     }
     for name, bad in wrong.items():
         if bad:
-            st.toast(f"The link names {a(name)} that does not exist; it is ignored.", icon=":material/link_off:")
+            st.toast(f"The link has an unknown value for '{name}'; it is ignored.", icon=":material/link_off:")
             choice_to_url(name, "", "")
     if polygon is None and area and not wrong["area"]:
         choice_to_url("area", "", "")

@@ -26,7 +26,7 @@ from pages.shared.without_head import WithoutHead
 from pages.use.your_document.compare import OtherDocument, least_alike_first
 from pages.use.your_document.figures import activation_figure, pair_figure, shown_topics
 from pages.use.your_document.neighbours import map_caption, map_figure
-from pages.use.your_document.report_experiments import document_html, similar_html, without_html
+from pages.use.your_document.report_experiments import document_html, picture_html, similar_html, without_html
 from pages.use.your_document.state import (
     NEIGHBOURS,
     REFERENCES,
@@ -45,7 +45,8 @@ th, td {{ padding: .2rem .35rem; text-align: right; font-weight: 400; }}
 th.topic {{ writing-mode: vertical-rl; transform: rotate(180deg); text-align: left; max-height: 11rem; }}
 th[scope=row] {{ text-align: left; white-space: nowrap; }}
 tr.head th[scope=row] {{ font-weight: 700; }}
-.scroll {{ overflow-x: auto; }}
+.scroll {{ overflow-x: auto; margin: .8rem 0; }}
+.scroll > svg {{ min-width: 38rem; }}
 details {{ border: 1px solid {BORDER["light"]}; border-radius: .4rem; padding: .4rem .7rem; margin: .3rem 0;
   overflow-wrap: anywhere; }}
 details div {{ white-space: pre-wrap; }}
@@ -85,7 +86,7 @@ def report_html(
     ]
     if shown.state.analysed:
         said = " ".join(consensus_sentences(shown.profile, shown.consensus, shown.topics, shown.reliability))
-        sections += ["<h2>What it is about</h2>", f"<p>{safe(said)}</p>", consensus_table(shown)]
+        sections += ["<h2>What it is about</h2>", f"<p>{safe(said)}</p>", picture_html(consensus_table(shown))]
         sections += [_profile(shown), _aspects(shown), _along(shown)]
     sections += [_neighbours(shown)]
     if seen.without is not None:
@@ -94,14 +95,15 @@ def report_html(
         sections += [f"<h2>Where head {shown.head} looks</h2>", words_html(shown.text, found, shown.head)]
     if placed is not None:
         drawn = as_svg(map_figure(shown, placed, "light"), "One small map per stage with the document's heads")
-        sections += ["<h2>On the map</h2>", drawn, f'<p class="quiet">{safe(map_caption(shown))}</p>']
+        sections += ["<h2>On the map</h2>", picture_html(drawn), f'<p class="quiet">{safe(map_caption(shown))}</p>']
     if shown.state.analysed:
         sections += [_activation(shown)]
     if (other := seen.other) is not None and (usual := pairs(shown.state, shown.stage)) is not None:
         cosines = other.cosines(shown)
         drawn = pair_figure(cosines, usual, least_alike_first(usual.percentile(cosines)), "light")
         sections += [f"<h2>Compared with {safe(shortened(other.name, 110))}</h2>"]
-        sections += [as_svg(drawn, "Cosine of the two documents in the full embedding and in each head")]
+        alt = "Cosine of the two documents in the full embedding and in each head"
+        sections += [picture_html(as_svg(drawn, alt))]
     if seen.similar is not None:
         sections += [similar_html(seen.similar)]
     return (
@@ -199,7 +201,8 @@ def _activation(shown: DocumentView) -> str:
         activation_figure(shown.profile.activation[1:], corpus, shown.head, "light"),
         "Activation of each head for this document, compared with the corpus",
     )
-    return f"<h2>Activation of each head</h2>{drawn}<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+    table = f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+    return f"<h2>Activation of each head</h2>{picture_html(drawn)}{table}"
 
 
 def _neighbours(shown: DocumentView) -> str:

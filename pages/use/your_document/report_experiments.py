@@ -12,7 +12,7 @@ from pages.shared.components.layer_grid import LayerGrid
 from pages.shared.figures.similarity import cell_colour
 from pages.shared.figures.svg import as_svg
 from pages.shared.figures.term_grid import decimal, term_grid
-from pages.shared.figures.why_similar import PLACES, shade_legend, shade_limit, shaded, waterfall
+from pages.shared.figures.why_similar import shade_legend, shade_limit, shaded, waterfall
 from pages.shared.text import safe, shortened
 from pages.shared.theme import ink_on
 from pages.shared.why_similar import TITLE, WhySimilar, matrix_caption, pair_caption, words_sentence
@@ -23,10 +23,10 @@ _THEME = "light"
 
 def document_html(score: str, title: str, meta: Iterable[str | None], text: str) -> str:
     """A document that opens without a script."""
-    about = "".join(f' <span class="quiet">{safe(part)}</span>' for part in meta if part)
+    about = " · ".join(safe(part) for part in meta if part)
     return (
-        f"<details><summary>{safe(score)} <b>{safe(shortened(title, 110))}</b>{about}</summary>"
-        f"<div>{safe(text)}</div></details>"
+        f'<details><summary>{safe(score)} <b>{safe(shortened(title, 110))}</b> <span class="quiet">{about}</span>'
+        f"</summary><div>{safe(text)}</div></details>"
     )
 
 
@@ -45,7 +45,7 @@ def similar_html(pair: WhySimilar) -> str:
     said = [summary(pair.found)]
     if pair.baseline is not None:
         said.append(against_random(pair.found, pair.baseline))
-    drawn = as_svg(waterfall(*pair.steps, _THEME), "Waterfall of the terms that add most to the cosine")
+    drawn = picture_html(as_svg(waterfall(*pair.steps, _THEME), "Waterfall of the terms that add most to the cosine"))
     grid = term_grid(
         pair.found.terms, pair.cells, decimal, lambda at: "", _THEME, "What each term adds to the cosine.", "report"
     )
@@ -58,6 +58,11 @@ def similar_html(pair: WhySimilar) -> str:
     if pair.words is not None:
         parts.append(_words(pair, pair.words))
     return "".join(parts)
+
+
+def picture_html(svg: str) -> str:
+    """On a narrow screen a picture is scrolled, not shrunk until nobody can read it."""
+    return f'<div class="scroll">{svg}</div>'
 
 
 def grid_html(grid: LayerGrid) -> str:
@@ -90,9 +95,7 @@ def _matrix(words: HeadWords) -> str:
     rows, columns = ([*own, "all other words"] for own in words.words)
     limit = float(np.abs(words.matrix[:-1, :-1]).max(initial=0.0)) or 1.0
     cells = [
-        "".join(
-            _cell(signed(value, PLACES), cell_colour(float(np.clip(value / limit, -1, 1)), _THEME)) for value in row
-        )
+        "".join(_cell(decimal(value), cell_colour(float(np.clip(value / limit, -1, 1)), _THEME)) for value in row)
         for row in words.matrix.tolist()
     ]
     return _table([shortened(word, 18) for word in columns], [shortened(word, 18) for word in rows], cells)

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from core.analysis.agreement import all_compared
 from core.analysis.topics import AUTO, LABELS, choose_topics
+from core.analysis.wording import plural
 from core.errors import Mistake, listed
 from core.runs.aspects import DETECTED, LANGUAGE, TOPIC
 from core.runs.labels import COLUMN, LABEL_SOURCES, Labels
@@ -151,7 +152,7 @@ def _unlabelled(target: Run, name: str) -> list[str]:
     if not reasons:
         return []
     shown = [f"{count:,} because {reason}" for reason, count in list(reasons.items())[:3]]
-    more = f", and {len(reasons) - 3:,} other reasons" if len(reasons) > 3 else ""
+    more = f", and {plural(len(reasons) - 3, 'other reason')}" if len(reasons) > 3 else ""
     return [f"Unlabelled: {'; '.join(shown)}{more}. labels/{name}.parquet lists them."]
 
 

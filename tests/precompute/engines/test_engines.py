@@ -60,7 +60,7 @@ def test_several_processes_make_the_same_run_though_one_is_killed(
     seen = Seen(kill)
     result = embed.run(replace(config, resources=Resources(workers=2)), seen)
     assert killed
-    assert [one for one in seen.messages if "has died" in one] == [
+    assert [one for one in seen.messages if "died" in one] == [
         "a worker died and is being replaced. The process was ended by signal 9 (SIGKILL)."
     ]
     assert result.parts_kept == 2

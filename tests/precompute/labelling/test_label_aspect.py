@@ -237,7 +237,7 @@ def test_the_report_says_how_two_sources_of_an_aspect_agree(analysed_cache: Path
     pq.write_table(documents, file)
     labelled(run, "genre", "file", file=file)
     said = report(run.cache, "demo")
-    assert "Do the sources of genre agree? Cohen's kappa, with 95 % intervals\n  column and file agree on 100" in said
+    assert "Do the sources of genre agree? Cohen's kappa, with 95 % CI\n  column and file agree on 100" in said
     pair = json.loads(report(run.cache, "demo", for_machines=True))["aspect_agreement"]["genre"][0]
     assert (pair["first"], pair["second"], pair["documents"]) == ("column", "file", len(documents))
     assert [each.name for each in aspects_of(run)][:2] == ["topic", "genre"]
