@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 from core.errors import Mistake
@@ -85,9 +85,11 @@ def _attend(
     if _has_flash(query):
         from torch.nn.attention.varlen import varlen_attn
 
-        flat = [states[0].transpose(0, 1) for states in (query, key, value)]
+        queries, keys, values = (states[0].transpose(0, 1) for states in (query, key, value))
         out = varlen_attn(
-            *flat,
+            queries,
+            keys,
+            values,
             cu_seq_lens_q,
             cu_seq_lens_q,
             max_length_q,
@@ -96,12 +98,12 @@ def _attend(
             window_size=(reach, 0 if causal else reach),
             enable_gqa=query.shape[1] != key.shape[1],
         )
+        assert isinstance(out, torch.Tensor)
         return out.unsqueeze(0), None
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-    ends = cu_seq_lens_q.tolist()
     parts = []
-    for start, end in zip(ends, ends[1:], strict=False):
+    for start, end in pairwise(cu_seq_lens_q.tolist()):
         mask = _band(end - start, reach, causal, query.device) if 0 <= reach < end - start else None
         of_one = [states[:, :, start:end] for states in (query, key, value)]
         parts.append(sdpa_attention_forward(module, *of_one, mask, scaling=scaling, is_causal=causal)[0])

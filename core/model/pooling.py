@@ -66,8 +66,6 @@ class Pool:
 
         Each of the selected tokens is first multiplied by its ``scale``, ``[doc, token]``.
         """
-        import torch
-
         if self.one_token:
             row = widened(self.keep_row(tokens).squeeze(1))
             return row if scale is None else row * scale

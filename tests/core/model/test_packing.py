@@ -2,7 +2,6 @@
 
 import functools
 import inspect
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -59,12 +58,13 @@ def test_packed_documents_have_the_vectors_of_padded_ones(name: str, pooling: st
 
 
 @pytest.fixture
-def documented(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+def documented(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Where a GPU would have flash attention: its function by what torch documents of it, in plain matrix products.
 
     Every call must fit the real function's signature. The fixture counts the documents of each call.
     """
-    signature, calls = inspect.signature(varlen.varlen_attn), []
+    signature = inspect.signature(varlen.varlen_attn)
+    calls: list[int] = []
 
     def varlen_attn(*args: Any, **kwargs: Any) -> torch.Tensor:
         given = signature.bind(*args, **kwargs)
@@ -89,7 +89,7 @@ def documented(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
     monkeypatch.setattr(varlen, "varlen_attn", varlen_attn)
     monkeypatch.setattr(packing, "_has_flash", lambda query: True)
-    yield calls
+    return calls
 
 
 @pytest.mark.parametrize("name", PACKED)

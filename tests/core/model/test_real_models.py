@@ -46,8 +46,7 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 def furthest(one: Embedded, other: Embedded, stages: tuple[int, ...] = (1, 2, 3)) -> float:
     """Largest difference at any stage, relative to the size of the vectors there."""
     return max(
-        float(np.abs(one.stage(stage) - other.stage(stage)).max() / np.abs(one.stage(stage)).max())
-        for stage in stages
+        float(np.abs(one.stage(stage) - other.stage(stage)).max() / np.abs(one.stage(stage)).max()) for stage in stages
     )
 
 
