@@ -137,9 +137,9 @@ def share_of_product(model: str, texts: list[str], rounds: int) -> dict[str, Any
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     embedders = {name: Embedder.load(EmbedderConfig(model=model, **options)) for name, options in WAYS.items()}
-    tokens = [embedder.embed(texts).tokens for embedder in embedders.values()][0]  # all are warm then
+    warm = {name: embedder.embed(texts) for name, embedder in embedders.items()}
     limit = embedders["as it is"].info.max_tokens
-    operations = float(flops(LAYOUTS[model], np.minimum(tokens, limit)).sum())
+    operations = float(flops(LAYOUTS[model], np.minimum(warm["as it is"].tokens, limit)).sum())
     shares: dict[str, list[float]] = {name: [] for name in embedders}
     for turn in range(rounds):
         for name in list(embedders) if turn % 2 else list(embedders)[::-1]:
