@@ -7,11 +7,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 RUN_ARGS ?=
+BENCH_ARGS ?=
 WORKERS ?= 2
 TIMES ?= 10
 SEED ?= 1
 
-.PHONY: help install run demo smollm2 chromium test test-fast test-browser-busy test-browser-slow-wire lint fuzz bench bench-maps bench-figures bench-app bench-million bench-labels bench-document bench-engines bench-explain bench-layers bench-ablation bench-load bench-retrieval frontend docs docs-write screenshots looks moving-picture lock licences sbom digests audit clean bench-storage bench-cost bench-large bench-uploads bench-leaving
+.PHONY: help install run demo smollm2 chromium test test-fast test-browser-busy test-browser-slow-wire lint fuzz bench bench-maps bench-figures bench-app bench-million bench-labels bench-document bench-engines bench-explain bench-layers bench-ablation bench-load bench-retrieval frontend docs docs-write screenshots looks moving-picture lock licences sbom digests audit clean bench-storage bench-cost bench-large bench-large-model bench-gpu bench-uploads bench-leaving
 
 help:
 	@echo "make run            install, build the demo, open the app"
@@ -40,6 +41,8 @@ help:
 	@echo "make bench-uploads  forty uploads at once, five of them bombs, while somebody reads (two minutes)"
 	@echo "make bench-leaving  open_run on a million documents, and a published HTML file against the app (three minutes)"
 	@echo "make bench-large    the app on a million documents against ten thousand (half an hour, 1.3 GB)"
+	@echo "make bench-large-model  a model as wide as SFR-Embedding-Mistral through all steps and pages (half an hour)"
+	@echo "make bench-gpu      SFR-Embedding-Mistral's shape on a GPU: tokens per second, share of the peak, memory"
 	@echo "make frontend       build the head map's bundle again (needs Node)"
 	@echo "make docs           build the documentation into build/site, with every internal link checked (seconds)"
 	@echo "make docs-write     write the generated pages of docs/ again: command line, files, cost tables"
@@ -172,6 +175,12 @@ bench-uploads: $(VENV)/.installed-dev
 
 bench-large: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.large
+
+bench-large-model: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.large_model
+
+bench-gpu: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.gpu $(BENCH_ARGS)
 
 # After a change in requirements.txt. Both files are committed; a test says when they no longer agree.
 lock: $(VENV)/.installed-dev

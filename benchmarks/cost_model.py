@@ -18,6 +18,9 @@ from core.model.shape import ModelShape
 FLOAT16, INT8, SCALE = 2, 1, 4
 """Bytes of a number, and of the scale that each head of an int8 vector has."""
 
+PEAKS = {"L4": 121e12, "A100": 312e12, "H100 SXM": 989e12}
+"""Operations a second in bfloat16, dense, by the makers' data sheets."""
+
 
 @dataclass(frozen=True)
 class Layout:

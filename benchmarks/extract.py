@@ -2,7 +2,8 @@
 
 The same model, documents, threads and precision, in the same process, turn by turn; a round's ratio is what counts,
 for the machine's speed drifts. A ratio below 1 means that the heads of three stages cost less than one plain vector.
-Then four stages, with each head's share, against three.
+Then four stages, with each head's share, against three; and on one core, how much of the speed of a bare matrix product
+is reached, by kind of batch, and where the time goes, by operation.
 """
 
 from __future__ import annotations
@@ -16,10 +17,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
+from benchmarks.cost import processor_seconds, product_rate
+from benchmarks.cost_model import LAYOUTS, flops
 from core.model.embedder import Embedder, EmbedderConfig
 from tests.support.peer import demo_texts, peer
 
@@ -33,35 +37,81 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
+@dataclass(frozen=True)
+class Took:
+    seconds: float
+    processor_seconds: float
+    """Of all threads."""
+
+
+def took(work: Callable[[], object]) -> Took:
+    processor = time.process_time()
+    passed = seconds(work)
+    return Took(passed, time.process_time() - processor)
+
+
+PEER = "sentence-transformers"
+
+
 def compare(model: str, texts: list[str], rounds: int) -> dict[str, Any]:
-    """Times both, turn by turn, the order changing every round; and how far their embeddings are apart."""
+    """Times all, turn by turn, the order changing every round; and how far their embeddings are apart."""
     import numpy as np
 
     embedder = Embedder.load(EmbedderConfig(model=model))
+    packed = Embedder.load(EmbedderConfig(model=model, packed=True))
     other = peer(model, embedder.info.max_tokens)
-    ours, theirs = embedder.embed(texts[:40]).output, other.encode(texts[:40])  # warms both up
+    packed.embed(texts[:40])
+    ours, theirs = embedder.embed(texts[:40]).output, other.encode(texts[:40])  # warms up, too
     ours = ours / np.linalg.norm(ours, axis=1, keepdims=True)
-    work = {"headscope": lambda: embedder.embed(texts), "sentence-transformers": lambda: other.encode(texts)}
-    times: dict[str, list[float]] = {name: [] for name in work}
+    work = {
+        "headscope": lambda: embedder.embed(texts),
+        "headscope, packed": lambda: packed.embed(texts),
+        PEER: lambda: other.encode(texts),
+    }
+    times: dict[str, list[Took]] = {name: [] for name in work}
     for turn in range(rounds):
         for name in list(work) if turn % 2 else list(work)[::-1]:
-            times[name].append(seconds(work[name]))
-    ratios = [a / b for a, b in zip(times["headscope"], times["sentence-transformers"], strict=True)]
+            times[name].append(took(work[name]))
     return {
         "model": model,
         "documents": len(texts),
         "rounds": rounds,
+        "load": [round(value, 1) for value in os.getloadavg()],
         "documents_per_second": {
-            name: round(len(texts) / statistics.median(values), 1) for name, values in times.items()
+            name: round(len(texts) / statistics.median(one.seconds for one in every), 1)
+            for name, every in times.items()
         },
-        "ratio_of_time": round(statistics.mean(ratios), 3),
-        "ratios": [round(ratio, 3) for ratio in ratios],
+        **{name: _ratios(every, times[PEER]) for name, every in times.items() if name != PEER},
         "largest_difference": float(np.abs(ours - theirs).max()),
     }
 
 
+def _ratios(ours: list[Took], theirs: list[Took]) -> dict[str, Any]:
+    """Round by round; what counts is processor time, for other programs may run."""
+    clock = [a.seconds / b.seconds for a, b in zip(ours, theirs, strict=True)]
+    processor = [a.processor_seconds / b.processor_seconds for a, b in zip(ours, theirs, strict=True)]
+    return {
+        "ratio_of_time": round(statistics.mean(clock), 3),
+        "ratio_of_processor_time": round(statistics.mean(processor), 3),
+        "processor_ratios": [round(ratio, 3) for ratio in processor],
+        "reached": statistics.mean(processor) <= MOST_RATIO,
+    }
+
+
 STAGES = {"three": False, "four": True}
-MOST_TIME, MOST_MEMORY = 1.10, 1.05
+MOST_TIME, MOST_MEMORY, MOST_RATIO = 1.10, 1.05, 0.80
+WAYS: dict[str, dict[str, Any]] = {
+    "as it is": {},
+    "token budget 1,024": {"token_budget": 1_024},
+    "token budget 8,192": {"token_budget": 8_192},
+    "packed": {"packed": True},
+    "packed, token budget 1,024": {"packed": True, "token_budget": 1_024},
+    "packed, token budget 8,192": {"packed": True, "token_budget": 8_192},
+    "four stages": {"shares": True},
+    "compiled": {"compile": True},
+    "packed, compiled": {"packed": True, "compile": True},
+    "bfloat16": {"dtype": "bfloat16"},
+}
 
 
 def with_shares(model: str, texts: list[str], rounds: int) -> dict[str, Any]:
@@ -94,6 +144,43 @@ def peak(model: str, documents: int, stages: str) -> float:
     return float(found.stdout.split()[-1])
 
 
+def share_of_product(model: str, texts: list[str], rounds: int) -> dict[str, Any]:
+    """The counted operations by processor time, divided by those of a bare product just before and after; one core.
+
+    Where the rest goes is told by torch's profiler: the share of each operation in the time of one pass.
+    """
+    import numpy as np
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    embedders = {name: Embedder.load(EmbedderConfig(model=model, **options)) for name, options in WAYS.items()}
+    warm = {name: embedder.embed(texts) for name, embedder in embedders.items()}
+    limit = embedders["as it is"].info.max_tokens
+    operations = float(flops(LAYOUTS[model], np.minimum(warm["as it is"].tokens, limit)).sum())
+    shares: dict[str, list[float]] = {name: [] for name in embedders}
+    for turn in range(rounds):
+        for name in list(embedders) if turn % 2 else list(embedders)[::-1]:
+            before = product_rate()
+            rate = operations / processor_seconds(lambda name=name: embedders[name].embed(texts))  # type: ignore[misc]
+            shares[name].append(rate / statistics.mean((before, product_rate())))
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        embedders["as it is"].embed(texts)
+    found = sorted(profile.key_averages(), key=lambda one: -one.self_cpu_time_total)
+    whole = sum(one.self_cpu_time_total for one in found)
+    torch.set_num_threads(threads)
+    return {
+        "model": model,
+        "documents": len(texts),
+        "load": [round(value, 1) for value in os.getloadavg()],
+        "share_of_a_bare_product": {
+            name: f"{statistics.median(values):.2f} ({min(values):.2f}–{max(values):.2f})"
+            for name, values in shares.items()
+        },
+        "share_of_time": {one.key: round(one.self_cpu_time_total / whole, 3) for one in found[:8]},
+    }
+
+
 def one_by_one(model: str, texts: list[str], rounds: int) -> dict[str, Any]:
     """Batches against a loop of single documents, on short texts."""
     embedder = Embedder.load(EmbedderConfig(model=model))
@@ -113,6 +200,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=None, help="default: as many as take a minute or so a round")
     parser.add_argument("--peak", choices=STAGES, help=argparse.SUPPRESS)
     parser.add_argument("--shares", action="store_true", help="four stages against three only")
+    parser.add_argument("--product", action="store_true", help="the share of a bare product's speed only")
     options = parser.parse_args()
     import torch
     from transformers.utils import logging
@@ -127,6 +215,14 @@ def main() -> None:
     print(f"{torch.get_num_threads()} threads, {os.cpu_count()} cores, torch {torch.__version__}")
     for model in options.models:
         some = texts[: options.documents or MODELS[model]]
+        if not options.shares:
+            print(
+                json.dumps(
+                    share_of_product(model, some[: len(some) // 5], options.rounds), indent=1, ensure_ascii=False
+                )
+            )
+        if options.product:
+            continue
         if not options.shares:
             print(json.dumps(compare(model, some, options.rounds), indent=1))
             print(json.dumps(one_by_one(model, texts[:100], options.rounds), indent=1))

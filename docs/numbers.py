@@ -17,6 +17,7 @@ import numpy as np
 from benchmarks.cost_model import (
     INT8,
     LAYOUTS,
+    PEAKS,
     codebook_bytes,
     flops,
     hours,
@@ -32,8 +33,6 @@ PAGE, MEASURED = FOLDER / "scale.md", FOLDER / "measured.json"
 SFR = LAYOUTS["Salesforce/SFR-Embedding-Mistral"]
 DOCUMENTS, GPT2_TOKENS, LONGEST = 15_000_000, 10_000_000_000, 4096
 """FineWeb's sample-10BT, in round numbers, and the most tokens that SFR-Embedding-Mistral reads."""
-PEAKS = {"L4": 121e12, "A100": 312e12, "H100 SXM": 989e12}
-"""Operations a second in bfloat16, dense, by the makers' data sheets."""
 SHARES = (0.3, 0.5)
 PARTS = 1_000
 TOPICS = 25

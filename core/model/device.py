@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from core.errors import Mistake, listed
 
@@ -43,6 +44,18 @@ def choose_precision(name: str | None, device: torch.device) -> torch.dtype:
         raise Mistake(f"Precision '{name}' is unknown. Choose one of {listed(PRECISIONS)} with --dtype.")
     dtype: torch.dtype = getattr(torch, name)
     return dtype
+
+
+def pinned(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """Where ``device`` is a GPU, in memory from which a copy to it need not wait for what the GPU does."""
+    return tensor.pin_memory() if device.type == "cuda" else tensor
+
+
+def on_device(values: Sequence[Any], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """A tensor of ``values`` on ``device``."""
+    import torch
+
+    return pinned(torch.tensor(values, dtype=dtype), device).to(device, non_blocking=True)
 
 
 def is_out_of_memory(error: BaseException) -> bool:

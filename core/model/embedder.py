@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,11 +16,14 @@ from core.model.ablation import Change, Heads, Swept, ablated, mean_outputs, swe
 from core.model.attention import Attended, Keep, Matrix, Piece, attention, attention_matrix, pieces_of, read_attention
 from core.model.batches import batches, choose_max_tokens, pad
 from core.model.card import ModelCard, read_model_card
-from core.model.device import TOKEN_BUDGETS, choose_device, choose_precision, is_out_of_memory
+from core.model.compiled import CompiledBlocks
+from core.model.copies import Arrivals
+from core.model.device import TOKEN_BUDGETS, choose_device, choose_precision, is_out_of_memory, pinned
 from core.model.extract import HeadExtractor, Rows
 from core.model.induction import random_rows, repeated_attention
 from core.model.ledger import Ledger, WordPairs, check_exact, ledgers, source_shares, word_pairs
 from core.model.locate import ModelFiles, default_models_dir, locate
+from core.model.packing import check_packs
 from core.model.pooling import check_pooling
 from core.model.presets import DEFAULT_MODEL, Preset
 from core.model.shape import ModelShape
@@ -56,6 +60,10 @@ class EmbedderConfig:
     models_dir: Path | None = None
     shares: bool | None = False
     """Whether stage 4 is read too. True refuses a model without exact shares; None leaves it out there, with a note."""
+    packed: bool = False
+    """Batches without padding; see core/model/packing.py."""
+    compile: bool = False
+    """Blocks are compiled by torch; see core/model/compiled.py."""
 
     def __post_init__(self) -> None:
         if self.trust_remote_code not in (None, self.model):
@@ -174,6 +182,7 @@ class Embedder:
         self._padding = config.padding
         self._turn = threading.Lock()
         self._exact = config.shares  # then the loader has asked
+        self._compiled = CompiledBlocks(extractor) if config.compile else None
 
     @classmethod
     def load(
@@ -190,6 +199,8 @@ class Embedder:
         dtype = choose_precision(config.dtype, device)
         model, tokenizer = _load(files.folder, files.name, device, dtype, config.trusted, untrained)
         extractor = HeadExtractor(model)
+        if config.packed:
+            check_packs(model, extractor.family)
         preset = files.preset or Preset(hub=None, licence="")
         pooling = check_pooling(
             config.pooling or preset.pooling or card.pooling or ("last" if extractor.causal else "mean")
@@ -238,11 +249,15 @@ class Embedder:
         encoded = self._tokens.encode(texts, self.info.query_prompt if query else self.info.prompt)
         lengths = [len(ids) for ids in encoded.ids]
         result = self._empty(len(texts), encoded.totals, lengths, room)
-        with self._turn, ablated(self._extract, change or {}):
+        arrivals = Arrivals(lambda batch, rows: self._keep(batch, rows, result))
+        # A change hooks into blocks that may be compiled, and would not be seen there.
+        faster = self._compiled.used() if self._compiled is not None and not change else nullcontext()
+        with self._turn, ablated(self._extract, change or {}), faster:
             for batch in batches(lengths, lambda: self._budget):
-                self._embed_batch(batch, encoded.ids, result)
+                self._embed_batch(batch, encoded.ids, arrivals)
                 if on_batch is not None:
                     on_batch(len(batch), sum(lengths[index] for index in batch))
+            arrivals.finish()
         _refuse_not_finite(result, self.info.dtype)
         return result
 
@@ -437,26 +452,33 @@ class Embedder:
         rows: np.ndarray = table.weight.detach()[list(ids)].float().cpu().numpy()
         return rows
 
-    def _embed_batch(self, batch: list[int], ids: list[list[int]], result: Embedded) -> None:
+    def _embed_batch(self, batch: list[int], ids: list[list[int]], arrivals: Arrivals) -> None:
         """One batch; where memory does not suffice, its halves, and later batches are no larger."""
         import torch
 
         try:
-            rows = self._extract(*self._padded(ids, batch))
+            rows = self._forward([ids[index] for index in batch])
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
             if len(batch) == 1:
                 raise self._too_long(len(ids[batch[0]])) from error
         else:
-            self._keep(batch, rows, result)
+            arrivals.send(batch, rows)
             return
         if self._device.type == "cuda":
             torch.cuda.empty_cache()
         half = len(batch) // 2
         self._budget = max(1, half * len(ids[batch[0]]))
-        self._embed_batch(batch[:half], ids, result)
-        self._embed_batch(batch[half:], ids, result)
+        self._embed_batch(batch[:half], ids, arrivals)
+        self._embed_batch(batch[half:], ids, arrivals)
+
+    def _forward(self, ids: list[list[int]]) -> Rows:
+        """Starts a batch; on a GPU it is computed while this goes on, so that nothing here may wait for it."""
+        if self._config.packed:
+            return self._extract.packed(ids)
+        padded, mask = (pinned(tensor, self._device) for tensor in pad(ids, self._tokens.pad, self._padding))
+        return self._extract(padded.to(self._device, non_blocking=True), mask)
 
     def _too_long(self, tokens: int) -> Mistake:
         return Mistake(
@@ -471,13 +493,13 @@ class Embedder:
     def _keep(self, batch: list[int], rows: Rows, result: Embedded) -> None:
         assert rows.output is not None
         for position, layer in enumerate(self.info.layers):
-            result.attention[position, batch] = rows.attention[layer - 1].cpu().numpy()
-            result.projected[position, batch] = rows.projected[layer - 1].cpu().numpy()
+            result.attention[position, batch] = rows.attention[layer - 1].numpy()
+            result.projected[position, batch] = rows.projected[layer - 1].numpy()
             if result.outputs is not None:
-                result.outputs[position, batch] = rows.blocks.get(layer - 1, rows.output).cpu().numpy()
+                result.outputs[position, batch] = rows.blocks.get(layer - 1, rows.output).numpy()
             if result.shares is not None:
-                result.shares[position, batch] = rows.shares[layer - 1].cpu().numpy()
-        result.output[batch] = rows.output.cpu().numpy()
+                result.shares[position, batch] = rows.shares[layer - 1].numpy()
+        result.output[batch] = rows.output.numpy()
 
     def _empty(self, count: int, totals: list[int], lengths: list[int], room: Room) -> Embedded:
         shape, layers = self.info.shape, len(self.info.layers)

@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from core.model.families import Family, family_of, shape_of
-from core.model.pooling import Pool
+from core.model.packing import packed_arguments, packed_attention
+from core.model.pooling import PackedPool, Pool
 from core.model.shares import ResidualStream
 
 if TYPE_CHECKING:
@@ -30,6 +31,17 @@ class Rows:
     """What a layer's block leaves to the next, by layer index, the last layer excepted: ``[doc, hidden]``."""
     shares: dict[int, Tensor] = field(default_factory=dict)
     """Stage 4 by layer index, where it was asked for: ``[doc, head * dim]``."""
+
+    def on_cpu(self) -> Rows:
+        """A copy; from a GPU into pinned memory, where it may be read once the GPU has come so far."""
+
+        def copied(rows: dict[int, Tensor]) -> dict[int, Tensor]:
+            return {layer: row.to("cpu", non_blocking=row.is_cuda) for layer, row in rows.items()}
+
+        output = None if self.output is None else self.output.to("cpu", non_blocking=self.output.is_cuda)
+        found = (copied(rows) for rows in (self.attention, self.projected, self.blocks, self.shares))
+        attention, projected, blocks, shares = found
+        return Rows(attention, projected, output, blocks, shares)
 
 
 class HeadExtractor:
@@ -57,15 +69,30 @@ class HeadExtractor:
         self.causal = _is_causal(model)
 
     def __call__(self, ids: Tensor, mask: Tensor) -> Rows:
-        """Head vectors of a padded batch; ``ids`` and ``mask`` are ``[doc, token]``, padding on either side."""
+        """Head vectors of a padded batch; ``ids`` and ``mask`` are ``[doc, token]``, padding on either side.
+
+        The mask may be on the CPU while the ids are on a GPU: then nothing here waits for the GPU.
+        """
+        arguments = self.arguments(mask)
+        for name in {"attention_mask", "position_ids"} & arguments.keys():
+            arguments[name] = arguments[name].to(ids.device, non_blocking=True)
+        return self._read(Pool(self.pooling, mask, ids.device), input_ids=ids, **arguments)
+
+    def packed(self, ids: Sequence[Sequence[int]]) -> Rows:
+        """The same of documents' tokens without padding; see core/model/packing.py."""
+        arguments = packed_arguments(self.model, self.family, ids)
+        pool = PackedPool(self.pooling, [len(row) for row in ids], arguments["input_ids"].device)
+        with packed_attention(self.model):
+            return self._read(pool, **arguments)
+
+    def _read(self, pool: Pool, **arguments: Any) -> Rows:
         import torch
 
-        pool = Pool(self.pooling, mask)
         rows = Rows()
         layers = self.layers if self.shares else ()
         with torch.inference_mode(), self._hooks(pool, rows), ExitStack() as stack:
             recording = stack.enter_context(self.stream.recorded(pool, layers)) if layers else None
-            hidden = self.model(input_ids=ids, **self.arguments(mask)).last_hidden_state
+            hidden = self.model(**arguments).last_hidden_state
             rows.output = pool(hidden)
             if recording is not None:
                 rows.shares = {layer: self.stream.coordinates(recording, layer) for layer in layers}
@@ -95,13 +122,13 @@ class HeadExtractor:
     def _hooks(self, pool: Pool, rows: Rows) -> Iterator[None]:
         last = self.shape.layers - 1
         with ExitStack() as stack:
-            for layer in {*self.layers, last} if pool.one_token else set(self.layers):
-                shorten = pool.one_token and layer == last
+            for layer in {*self.layers, last} if pool.shortens else set(self.layers):
+                shorten = pool.shortens and layer == last
                 projection = self.model.get_submodule(self.family.projection.format(layer))
                 before, after = _projection_hooks(layer, layer in self.layers, shorten, pool, rows)
                 stack.callback(projection.register_forward_pre_hook(before).remove)
                 stack.callback(projection.register_forward_hook(after).remove)
-            if pool.one_token:
+            if pool.shortens:
                 # The shortcut: after the last layer's attention only the pooled token's row goes on. The residual sums
                 # broadcast it over all tokens; its own row is right, and no other is read.
                 mlp = self.model.get_submodule(self.family.mlp.format(last))

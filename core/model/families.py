@@ -42,6 +42,8 @@ class Family:
     """A norm between the output projection and the residual sum (a sandwich norm)."""
     gain_offset: float = 0.0
     """Added to the norms' weights (Gemma multiplies by 1 + weight)."""
+    packs: bool = True
+    """Its attention can be replaced by that of core/model/packing.py: no soft cap, no bias of positions."""
 
     @property
     def block(self) -> str:
@@ -80,7 +82,7 @@ FAMILIES: dict[str, Family] = {  # by the configuration's model_type
     "qwen2": _DECODER,
     "qwen3": _DECODER,
     "phi3": replace(_DECODER, values="layers.{}.self_attn.qkv_proj", values_layout="last columns"),
-    "gemma2": _GEMMA,
+    "gemma2": replace(_GEMMA, packs=False),
     "gemma3_text": _GEMMA,
     "olmo2": replace(  # no norm before a block, one after it
         _DECODER,
@@ -118,6 +120,7 @@ FAMILIES: dict[str, Family] = {  # by the configuration's model_type
         values="encoder.layer.{}.attention.attn.v",
         mlp_output="encoder.layer.{}.output.dense",
         stream_norms=("encoder.layer.{}.attention.LayerNorm", "encoder.layer.{}.output.LayerNorm"),
+        packs=False,
     ),
     "modernbert": Family(
         "layers.{}.attn.Wo",

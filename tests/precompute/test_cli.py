@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 
 from core.runs.run import Run, run_names
 from precompute.cli import COMMANDS, main
+from precompute.options import add_common, add_progress
 from precompute.table import STEP_COMMANDS
 
 Rows = Callable[..., list[dict[str, Any]]]
@@ -204,6 +206,17 @@ def test_every_option_reaches_the_step(command: Command, cache: Path, write_corp
     assert table["url"].to_pylist()[3] == "https://x/4"
     assert table["topic"].to_pylist() == ["k"] * 4
     assert table["tokens"].to_pylist() == [5] * 4  # [CLS] orchard … loom [SEP]
+
+
+def test_batches_without_padding_and_compiled_blocks_are_asked_for_by_name(cache: Path) -> None:
+    parser = argparse.ArgumentParser()
+    add_common(parser)
+    add_progress(parser)
+    embed = STEP_COMMANDS["embed"]
+    embed.options(parser)
+    for given, wanted in (([], (False, False)), (["--packed"], (True, False)), (["--compile"], (False, True))):
+        embedder = embed.config(parser.parse_args(["run", "--cache", str(cache), *given])).embedder
+        assert (embedder.packed, embedder.compile) == wanted
 
 
 def test_a_sample_is_chosen_by_its_seed(command: Command, cache: Path, corpus: Path, tiny_model: Path) -> None:

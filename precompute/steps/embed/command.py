@@ -90,6 +90,14 @@ def _model_options(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--padding", choices=PADDING_SIDES, default="right", help="side of the padding; the result is the same"
     )
+    group.add_argument(
+        "--packed",
+        action="store_true",
+        help="batches without padding, for GPUs; the result is the same but for rounding",
+    )
+    group.add_argument(
+        "--compile", action="store_true", help="compile the model with torch.compile, for GPUs and long jobs"
+    )
     group.add_argument("--trust-remote-code", metavar="MODEL", help="run the code that comes with this model")
 
 
@@ -147,7 +155,10 @@ def _engine_options(command: argparse.ArgumentParser) -> None:
 def _config(options: argparse.Namespace) -> EmbedConfig:
     if options.store_vectors is not None:
         _check_stored(options)
-    names = ("model", "pooling", "prompt", "query_prompt", "max_tokens", "device", "dtype", "token_budget", "padding")
+    names = (
+        *("model", "pooling", "prompt", "query_prompt", "max_tokens", "device", "dtype", "token_budget", "padding"),
+        *("packed", "compile"),
+    )
     return EmbedConfig(
         cache=options.cache,
         run=options.run,

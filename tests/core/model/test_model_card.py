@@ -447,7 +447,7 @@ def test_padding_side_and_batches_change_nothing(folder: Path) -> None:
     told: list[tuple[int, int]] = []
     whole = load(folder).embed(texts, on_batch=lambda documents, tokens: told.append((documents, tokens)))
     assert told == [(4, 7 + 3 + 5 + 2)]
-    for options in ({"padding": "left"}, {"token_budget": 1}, {"token_budget": 10}):
+    for options in ({"padding": "left"}, {"token_budget": 1}, {"token_budget": 10}, {"packed": True}):
         other = load(folder, **options).embed(texts)
         for stage in (1, 2, 3):
             np.testing.assert_allclose(other.stage(stage), whole.stage(stage), atol=1e-5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -42,11 +43,10 @@ def unit(vectors: np.ndarray) -> np.ndarray:
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-def furthest(one: Embedded, other: Embedded) -> float:
+def furthest(one: Embedded, other: Embedded, stages: tuple[int, ...] = (1, 2, 3)) -> float:
     """Largest difference at any stage, relative to the size of the vectors there."""
     return max(
-        float(np.abs(one.stage(stage) - other.stage(stage)).max() / np.abs(one.stage(stage)).max())
-        for stage in (1, 2, 3)
+        float(np.abs(one.stage(stage) - other.stage(stage)).max() / np.abs(one.stage(stage)).max()) for stage in stages
     )
 
 
@@ -126,6 +126,24 @@ def test_a_document_does_not_depend_on_its_batch_mates_or_the_padding_side(model
         for stage in (1, 2, 3):
             wanted = together.stage(stage)[index]
             assert np.abs(alone.stage(stage)[0] - wanted).max() <= ROUNDING * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_batches_without_padding_give_the_same(model: str) -> None:
+    """A small budget, so that there are several batches, whose vectors are stored one batch late."""
+    texts = texts_for(model)
+    config = EmbedderConfig(model=model, token_budget=300, shares=True)
+    plain, packed = (Embedder.load(replace(config, packed=how)).embed(texts) for how in (False, True))
+    assert furthest(plain, packed, stages=(1, 2, 3, 4)) <= 1e-5
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_bfloat16_turns_no_head_vector_by_more_than_3_degrees(packed: bool) -> None:
+    exact = Embedder.load(EmbedderConfig(shares=True)).embed(TEXTS)
+    half = Embedder.load(EmbedderConfig(shares=True, dtype="bfloat16", packed=packed)).embed(TEXTS)
+    for stage in (1, 2, 3, 4):
+        one, other = (unit(found.stage(stage).reshape(-1, 32)) for found in (exact, half))
+        assert np.degrees(np.arccos((one * other).sum(axis=1).min())) < 3
 
 
 def test_several_layers_in_one_pass_are_each_layer_by_itself() -> None:
