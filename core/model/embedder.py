@@ -174,7 +174,7 @@ class Embedder:
 
     def __init__(self, extractor: HeadExtractor, tokens: Tokens, info: ModelInfo, config: EmbedderConfig) -> None:
         self.info = info
-        self._extract = extractor
+        self.extractor = extractor
         self._tokens = tokens
         self._device = next(extractor.model.parameters()).device
         self._config = config
@@ -252,7 +252,7 @@ class Embedder:
         arrivals = Arrivals(lambda batch, rows: self._keep(batch, rows, result))
         # A change hooks into blocks that may be compiled, and would not be seen there.
         faster = self._compiled.used() if self._compiled is not None and not change else nullcontext()
-        with self._turn, ablated(self._extract, change or {}), faster:
+        with self._turn, ablated(self.extractor, change or {}), faster:
             for batch in batches(lengths, lambda: self._budget):
                 self._embed_batch(batch, encoded.ids, arrivals)
                 if on_batch is not None:
@@ -267,7 +267,7 @@ class Embedder:
         It is not to be used at the same time as this one: both hook into the same model.
         """
         layers = range(self.info.shape.layers)
-        extractor = HeadExtractor(self._extract.model, layers, self.info.pooling, blocks=True, shares=shares)
+        extractor = HeadExtractor(self.extractor.model, layers, self.info.pooling, blocks=True, shares=shares)
         info = replace(self.info, layers=tuple(layer + 1 for layer in layers), shares=shares)
         found = Embedder(extractor, self._tokens, info, self._config)
         if shares and info.pooling == "mean":  # until a pass ends, the outputs of all heads at all tokens are held
@@ -276,14 +276,14 @@ class Embedder:
 
     def share_space(self, at: int = -1) -> ShareSpace:
         """What stage 4's coordinates mean; ``at`` indexes the layers that were asked for."""
-        basis = self._extract.stream.basis(self.info.layers[at] - 1)
+        basis = self.extractor.stream.basis(self.info.layers[at] - 1)
         return ShareSpace(basis.directions.float().cpu().numpy(), basis.triangle.float().cpu().numpy())
 
     def check_exact(self) -> None:
         """Refuses a model whose embedding is not known to be a sum of terms; asked once per loaded model."""
         with self._turn:
             if not self._exact:
-                check_exact(self._extract)
+                check_exact(self.extractor)
                 self._exact = True
 
     def ledgers(self, texts: Sequence[str], *, query: Sequence[bool] | bool = False) -> list[Ledger]:
@@ -315,7 +315,7 @@ class Embedder:
 
         try:
             with self._turn:
-                found = ledgers(self._extract, *self._padded(ids, batch))
+                found = ledgers(self.extractor, *self._padded(ids, batch))
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
@@ -342,8 +342,8 @@ class Embedder:
         self.check_exact()
         ids = [self._ids(text, is_query) for text, is_query in zip((first, second), query, strict=True)]
         with self._turn:
-            shares = [source_shares(self._extract, row, index) for row in ids]
-            return word_pairs(self._extract, shares[0], shares[1], index, head - 1)
+            shares = [source_shares(self.extractor, row, index) for row in ids]
+            return word_pairs(self.extractor, shares[0], shares[1], index, head - 1)
 
     def pieces(self, text: str, *, query: bool = False) -> tuple[Piece, ...]:
         """The tokens of a text as the model sees them: what the numbers of ``word_pairs`` stand for."""
@@ -364,7 +364,7 @@ class Embedder:
         ids = self._tokens.encode(texts, self.info.prompt).ids
         with self._turn:
             groups = batches([len(row) for row in ids], self._budget)
-            return mean_outputs(self._extract, (self._padded(ids, batch) for batch in groups))
+            return mean_outputs(self.extractor, (self._padded(ids, batch) for batch in groups))
 
     def sweep(
         self, texts: Sequence[str], changes: Sequence[Change], *, query: bool = False
@@ -381,7 +381,7 @@ class Embedder:
         import torch
 
         padded = self._padded(ids, batch)
-        steps = sweep(self._extract, *padded, [changes[index] for index in left], self._budget)
+        steps = sweep(self.extractor, *padded, [changes[index] for index in left], self._budget)
         done: set[int] = set()
         while True:
             try:
@@ -409,7 +409,7 @@ class Embedder:
     @property
     def extractor(self) -> HeadExtractor:
         """The loaded model with its family and shape: for code that edits its weights."""
-        return self._extract
+        return self.extractor
 
     @property
     def tokens(self) -> Tokens:
@@ -420,7 +420,7 @@ class Embedder:
         """Where every head looks in ``text``, from the pooled token, at the last of the layers that were asked for."""
         spans = self._tokens.spans(text, self.info.prompt)
         with self._turn:
-            weights = attention(self._extract, spans.ids, self.info.layers[-1] - 1)
+            weights = attention(self.extractor, spans.ids, self.info.layers[-1] - 1)
         return Attended.of(text, spans, weights)
 
     def attention_matrix(self, text: str, layer: int, at_most: int | None = None) -> Matrix:
@@ -428,26 +428,26 @@ class Embedder:
         index = self.info.shape.layer_index(layer)
         spans = self._tokens.spans(text, self.info.prompt, at_most=at_most)
         with self._turn:
-            weights = attention_matrix(self._extract, spans.ids, index)
+            weights = attention_matrix(self.extractor, spans.ids, index)
         return Matrix(pieces_of(text, spans), weights, spans.total)
 
     def read_attention(self, ids: Sequence[int], keep: Keep) -> None:
         """All layers' attention in one text's tokens, a layer at a time; see core/model/attention.py."""
         with self._turn:
-            read_attention(self._extract, ids, range(self.info.shape.layers), keep)
+            read_attention(self.extractor, ids, range(self.info.shape.layers), keep)
 
     def repeated_attention(self, seed: int, again: bool = True) -> np.ndarray:
         """One sequence of random tokens twice in a row; see core/model/induction.py."""
         with self._turn:
-            return repeated_attention(self._extract, self._tokens, sequences=1, seed=seed, again=again)
+            return repeated_attention(self.extractor, self._tokens, sequences=1, seed=seed, again=again)
 
     def random_rows(self, length: int, sequences: int, seed: int) -> list[list[int]]:
         """Random ids of the model's vocabulary; see core/model/induction.py."""
-        return random_rows(self._extract, self._tokens, length, sequences, seed)
+        return random_rows(self.extractor, self._tokens, length, sequences, seed)
 
     def input_vectors(self, ids: Sequence[int]) -> np.ndarray:
         """``[token, hidden]`` in float32: the model's input embeddings of these tokens, without positions."""
-        model: Any = self._extract.model
+        model: Any = self.extractor.model
         table = model.get_input_embeddings()
         rows: np.ndarray = table.weight.detach()[list(ids)].float().cpu().numpy()
         return rows
@@ -476,9 +476,9 @@ class Embedder:
     def _forward(self, ids: list[list[int]]) -> Rows:
         """Starts a batch; on a GPU it is computed while this goes on, so that nothing here may wait for it."""
         if self._config.packed:
-            return self._extract.packed(ids)
+            return self.extractor.packed(ids)
         padded, mask = (pinned(tensor, self._device) for tensor in pad(ids, self._tokens.pad, self._padding))
-        return self._extract(padded.to(self._device, non_blocking=True), mask)
+        return self.extractor(padded.to(self._device, non_blocking=True), mask)
 
     def _too_long(self, tokens: int) -> Mistake:
         return Mistake(
@@ -510,8 +510,8 @@ class Embedder:
             output=in_memory("output", (count, shape.width(3))),
             tokens=tokens,
             truncated=tokens > np.asarray(lengths, dtype=np.int32),
-            outputs=room("outputs", (layers, count, shape.width(3))) if self._extract.blocks else None,
-            shares=room("shares", (layers, count, shape.width(4))) if self._extract.shares else None,
+            outputs=room("outputs", (layers, count, shape.width(3))) if self.extractor.blocks else None,
+            shares=room("shares", (layers, count, shape.width(4))) if self.extractor.shares else None,
         )
 
 

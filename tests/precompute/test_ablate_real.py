@@ -50,7 +50,7 @@ def test_ablated_embeddings_are_those_of_weights_edited_by_hand(
     dim = model.info.shape.head_dim
     with torch.no_grad():
         for layer, head in off:
-            weights = model._extract.model.get_submodule(projection.format(layer - 1)).weight
+            weights = model.extractor.model.get_submodule(projection.format(layer - 1)).weight
             weights[:, (head - 1) * dim : head * dim] = 0
     edited = model.embed(texts).output
     scale = np.abs(edited).max()

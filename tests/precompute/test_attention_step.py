@@ -94,7 +94,7 @@ def test_the_figures_are_those_of_the_model_s_own_weights(made: AttentionConfig)
     attention.run(AttentionConfig(**{**vars(made), "documents": 24}))
     run = Run(made.cache, "tiny")
     model = made.model.load(run.manifest())
-    bare: Any = model._extract.model
+    bare: Any = model.extractor.model
     bare.set_attn_implementation("eager")
     before, count = np.zeros((2, 4)), 0
     for text in run.documents(["text"])["text"].to_pylist():

@@ -87,7 +87,7 @@ def test_most_attended_words_equal_an_independent_computation(model: str) -> Non
 def test_induction_scores_equal_an_independent_computation(model: str) -> None:
     loaded = embedder(model)
     length = 6
-    found = induction_scores(repeated_attention(loaded._extract, loaded.tokens, length, sequences=1, seed=3))
+    found = induction_scores(repeated_attention(loaded.extractor, loaded.tokens, length, sequences=1, seed=3))
     special = loaded.tokens.special_ids
     ordinary = [token for token in range(peer(model)[0].config.vocab_size) if token not in special]
     row = np.random.default_rng(3).choice(ordinary, size=length, replace=False).tolist()
@@ -103,7 +103,7 @@ def test_induction_scores_equal_an_independent_computation(model: str) -> None:
 
 def test_smollm2_has_the_induction_heads_that_are_known() -> None:
     loaded = embedder("SmolLM2-135M")
-    found = induction_scores(repeated_attention(loaded._extract, loaded.tokens, sequences=2))
+    found = induction_scores(repeated_attention(loaded.extractor, loaded.tokens, sequences=2))
     first = [(int(place) // 9 + 1, int(place) % 9 + 1) for place in np.argsort(-found.induction.ravel())[:5]]
     assert {(19, 7), (18, 4), (18, 5)} <= set(first)
     assert found.induction[18, 6] > 0.8
@@ -114,7 +114,7 @@ def test_smollm2_has_the_induction_heads_that_are_known() -> None:
 def test_a_model_that_reads_too_few_tokens_is_refused() -> None:
     short = Embedder.load(EmbedderConfig(model="all-MiniLM-L6-v2", max_tokens=9))
     with pytest.raises(Mistake, match="Induction needs 8 tokens besides special ones, but this model reads 9"):
-        repeated_attention(short._extract, short.tokens)
+        repeated_attention(short.extractor, short.tokens)
 
 
 def scores(model: Embedder) -> dict[str, RelationScores]:

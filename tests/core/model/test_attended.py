@@ -30,7 +30,7 @@ def caught(model: Embedder, path: str, text: str, inputs: bool = False) -> np.nd
     def keep(module: Any, args: Any, output: Any) -> None:
         found.append(args[0] if inputs else output)
 
-    handle = model._extract.model.get_submodule(path).register_forward_hook(keep)
+    handle = model.extractor.model.get_submodule(path).register_forward_hook(keep)
     model.embed([text])
     handle.remove()
     return found[0][0].double().numpy()
@@ -77,8 +77,8 @@ def test_the_model_is_left_as_it_was(model: str) -> None:
     after = loaded.embed(texts)
     for stage in (1, 2, 3):
         assert np.array_equal(before.stage(stage), after.stage(stage))
-    assert loaded._extract.model.config._attn_implementation == "sdpa"
-    assert not any(module._forward_hooks or module._forward_pre_hooks for module in loaded._extract.model.modules())
+    assert loaded.extractor.model.config._attn_implementation == "sdpa"
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in loaded.extractor.model.modules())
 
 
 def test_the_model_is_left_as_it_was_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,13 +87,13 @@ def test_the_model_is_left_as_it_was_after_an_error(monkeypatch: pytest.MonkeyPa
     def fail(*_: Any, **__: Any) -> None:
         raise RuntimeError("stopped in the middle")
 
-    layer = loaded._extract.model.get_submodule("encoder.layer.5.intermediate")
+    layer = loaded.extractor.model.get_submodule("encoder.layer.5.intermediate")
     with monkeypatch.context() as patch:
         patch.setattr(layer, "forward", fail)
         with pytest.raises(RuntimeError, match="in the middle"):
             loaded.attended(TEXT)
-    assert loaded._extract.model.config._attn_implementation == "sdpa"
-    assert not any(module._forward_hooks or module._forward_pre_hooks for module in loaded._extract.model.modules())
+    assert loaded.extractor.model.config._attn_implementation == "sdpa"
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in loaded.extractor.model.modules())
     assert loaded.attended(TEXT).weights.shape[0] == 12
 
 

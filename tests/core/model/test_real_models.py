@@ -90,7 +90,7 @@ def test_minilm_equals_sentence_transformers_in_any_batch_composition() -> None:
 def test_stage_1_times_the_projection_is_stage_2(model: str) -> None:
     """The projection is linear, so it commutes with every pooling."""
     loaded = embedder(model)
-    extractor = loaded._extract
+    extractor = loaded.extractor
     projection = extractor.model.get_submodule(extractor.family.projection.format(extractor.shape.layers - 1))
     weight = projection.weight.detach().numpy().astype(np.float64)
     bias = 0.0 if projection.bias is None else projection.bias.detach().numpy().astype(np.float64)
@@ -112,7 +112,7 @@ def test_shapes_tokens_and_truncation() -> None:
 
 def test_the_weights_are_loaded_with_sdpa_attention() -> None:
     for model in MODELS:
-        assert embedder(model)._extract.model.config._attn_implementation == "sdpa"
+        assert embedder(model).extractor.model.config._attn_implementation == "sdpa"
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -159,7 +159,7 @@ def test_a_batch_that_does_not_fit_is_halved_and_the_next_ones_are_no_larger(mon
     model = Embedder.load(EmbedderConfig(token_budget=1_024))
     texts = [" ".join(text.split()[: 10 + 5 * index]) for index, text in enumerate(TEXTS)]
     expected = model.embed(texts)
-    real, sizes = model._extract.__call__, []
+    real, sizes = model.extractor.__call__, []
 
     class Small:
         """A device with room for three documents at a time."""
@@ -172,7 +172,7 @@ def test_a_batch_that_does_not_fit_is_halved_and_the_next_ones_are_no_larger(mon
                 raise RuntimeError("CUDA out of memory. Tried to allocate 20.00 MiB")
             return real(ids, mask)
 
-    monkeypatch.setattr(model, "_extract", Small())
+    monkeypatch.setattr(model, "extractor", Small())
     assert furthest(expected, model.embed(texts)) <= 1e-5
     assert sizes[0] > 3
     halvings = [position for position, size in enumerate(sizes) if size > 3]

@@ -114,7 +114,7 @@ def test_heads_switched_off_equal_weights_edited_by_hand(model: str) -> None:
     swept = {index: vectors for batch, one in loaded.sweep(texts, [loaded.without(off)]) for index, vectors in
              zip(batch, one.output.numpy(), strict=True)}  # fmt: skip
     before = {}
-    extractor = loaded._extract
+    extractor = loaded.extractor
     try:
         with torch.no_grad():
             for layer, head in off:
