@@ -175,6 +175,7 @@ class Embedder:
     def __init__(self, extractor: HeadExtractor, tokens: Tokens, info: ModelInfo, config: EmbedderConfig) -> None:
         self.info = info
         self.extractor = extractor
+        """The loaded model with its family and shape: for code that edits its weights."""
         self._tokens = tokens
         self._device = next(extractor.model.parameters()).device
         self._config = config
@@ -405,11 +406,6 @@ class Embedder:
         for some in (batch[:half], batch[half:]):
             if some:
                 yield from self._sweep_batch(some, ids, changes, [index for index in left if index not in done])
-
-    @property
-    def extractor(self) -> HeadExtractor:
-        """The loaded model with its family and shape: for code that edits its weights."""
-        return self.extractor
 
     @property
     def tokens(self) -> Tokens:
