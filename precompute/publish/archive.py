@@ -119,7 +119,7 @@ class ArchivedRun:
         if manifest is None:
             raise self._bad("is empty")
         if missing := sorted(set(manifest.files) - seen):
-            raise self._bad(f"is incomplete: {missing[0]}, listed in its {MANIFEST}, is missing")
+            raise self._bad(f"is incomplete: {missing[0]} is missing, which its {MANIFEST} lists")
         return name, manifest
 
     def _write(self, archive: tarfile.TarFile, member: tarfile.TarInfo, path: Path, expected: str | None) -> None:

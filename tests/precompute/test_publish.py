@@ -132,7 +132,7 @@ class TestStrangersArchives:
     ) -> None:
         added = tarfile.TarInfo(name)
         added.size = 4
-        assert "does not name" in self.refused(tmp_path, [*members, (added, b"evil")])
+        assert "does not list" in self.refused(tmp_path, [*members, (added, b"evil")])
 
     @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])
     def test_a_link_or_a_device_in_the_place_of_a_file(
@@ -141,13 +141,11 @@ class TestStrangersArchives:
         link = tarfile.TarInfo("four/documents.parquet")
         link.type, link.linkname = kind, "/etc/passwd"
         others = [(member, data) for member, data in members if member.name != link.name]
-        assert "does not name" in self.refused(tmp_path, [*others, (link, b"")])
+        assert "does not list" in self.refused(tmp_path, [*others, (link, b"")])
 
     def test_a_file_with_another_content(self, members: list[tuple[tarfile.TarInfo, bytes]], tmp_path: Path) -> None:
         changed = [(member, data[:-1] + b"\0" if "similarity" in member.name else data) for member, data in members]
-        assert "has a similarity/stage=1.parquet that does not match its manifest.json" in self.refused(
-            tmp_path, changed
-        )
+        assert "a similarity/stage=1.parquet that does not match its manifest.json" in self.refused(tmp_path, changed)
 
     def test_a_manifest_that_was_changed(self, members: list[tuple[tarfile.TarInfo, bytes]], tmp_path: Path) -> None:
         (member, data), *others = members
@@ -159,7 +157,7 @@ class TestStrangersArchives:
         assert "topics.parquet is missing" in self.refused(tmp_path, fewer)
 
     def test_a_file_that_comes_twice(self, members: list[tuple[tarfile.TarInfo, bytes]], tmp_path: Path) -> None:
-        assert "does not name" in self.refused(tmp_path, [*members, members[-1]])
+        assert "does not list" in self.refused(tmp_path, [*members, members[-1]])
 
     def test_no_manifest_at_the_beginning(self, members: list[tuple[tarfile.TarInfo, bytes]], tmp_path: Path) -> None:
         assert "does not begin with the manifest.json" in self.refused(tmp_path, members[1:])

@@ -251,7 +251,7 @@ def test_all_keeps_a_sample_in_the_end_and_says_so(
     sample = ("--store-vectors", "sample", "--vector-sample", 9)
     done = command("all", *common, *more, *sample)
     assert done.status == 0, done.err
-    assert "run: vectors of 9 of 24 documents kept" in done.err
+    assert "run: vectors of 9 of 24 documents stored" in done.err
     manifest = Run(tmp_path, "run").manifest()
     assert manifest.is_done("retrieve")
     assert manifest.with_vectors == 9
