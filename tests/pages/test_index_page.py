@@ -9,7 +9,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from pages.shared.server.index_page import SCRIPT, STYLE, asks_for_page, send_page
+from pages.shared.server.index_page import ADDED, asks_for_page, send_page
 
 PAGE = '<head>é<script type="module" src="a.js"></script></head><script type="module"></script>'
 WANTED = {"accept": "text/html,*/*;q=0.8", "accept-encoding": "gzip", "if-none-match": '"stored"'}
@@ -30,8 +30,7 @@ def asked(answer: Response) -> TestClient:
 
 def test_style_and_script_come_before_the_front_end_s_own() -> None:
     found = asked(HTMLResponse(PAGE, headers={"etag": '"stored"'})).get("/head_map", headers=WANTED)
-    added = f"<style>{STYLE}</style>\n<script>{SCRIPT}</script>\n"
-    assert found.text == PAGE.replace("<script", f"{added}<script", 1)
+    assert found.text == PAGE.replace("<script", f"{ADDED}<script", 1)
     assert found.headers["content-length"] == str(len(found.content))
     assert "etag" not in found.headers
 
