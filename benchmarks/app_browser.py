@@ -84,7 +84,11 @@ WATCH = """
       return canvas && [canvas];
     }),
     seen: (selector) => drawn(() => isShown(deep(selector)) && []),
-    figure: () => drawn(() => [...painted].some(isShown) && []),
+    figure: (within = "*") => drawn(() => [...painted].some((plot) => plot.closest(within) && isShown(plot)) && []),
+    heading: (end) => drawn(() => {
+      const ends = (one) => one.textContent.trim().endsWith(end) && isShown(one);
+      return [...document.querySelectorAll("h3")].some(ends) && [];
+    }),
     control: () => drawn(() => document.querySelector("[data-testid=stButtonGroup]") && []),
     plotly: (stage) => {
       const since = plots.length;
