@@ -1,9 +1,9 @@
 """From a gesture to its picture, on 10,000 documents × 32 heads: ``python -m benchmarks.clicks``.
 
 A head's chip and a stage that was seen before on the head map, where the browser has all it needs; a cell of the heat
-map and the next head of Head profile, where the server is asked. Each gesture is made ``--times`` times after two that do not
-count; from the press of the mouse until the picture is on the screen, by the browser's own clock. Ends with status 1 where
-a median is over its target.
+map and the next head of Head profile, where the server is asked. Each gesture is made ``--times`` times after two that
+do not count; from the press of the mouse until the picture is on the screen, by the browser's own clock. Ends with
+status 1 where a median is over its target.
 """
 
 from __future__ import annotations
