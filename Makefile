@@ -12,7 +12,7 @@ WORKERS ?= 2
 TIMES ?= 10
 SEED ?= 1
 
-.PHONY: help install run demo smollm2 chromium test test-fast test-browser-busy test-browser-slow-wire lint fuzz bench bench-maps bench-figures bench-app bench-million bench-labels bench-document bench-engines bench-explain bench-layers bench-ablation bench-load bench-retrieval frontend docs docs-write screenshots looks moving-picture lock licences sbom digests audit clean bench-storage bench-cost bench-large bench-large-model bench-gpu bench-uploads bench-leaving
+.PHONY: help install run demo smollm2 chromium test test-fast test-browser-busy test-browser-slow-wire lint fuzz bench bench-maps bench-figures bench-app bench-pages bench-clicks bench-million bench-labels bench-document bench-engines bench-explain bench-layers bench-ablation bench-load bench-retrieval frontend docs docs-write screenshots looks moving-picture lock licences sbom digests audit clean bench-storage bench-cost bench-large bench-large-model bench-gpu bench-uploads bench-leaving
 
 help:
 	@echo "make run            install, build the demo, open the app"
@@ -27,6 +27,8 @@ help:
 	@echo "make bench-maps     measure maps against scikit-learn and openTSNE (half an hour)"
 	@echo "make bench-figures  measure the analysis of 10,000 documents (two minutes)"
 	@echo "make bench-app      measure the app against plain Plotly pages, and its pages' reruns (a quarter of an hour)"
+	@echo "make bench-pages    measure every page's first picture against an empty Streamlit page (ten minutes)"
+	@echo "make bench-clicks   measure four gestures from the press to the picture (two minutes)"
 	@echo "make bench-million  measure a head map of a million points against one of 320,000 (5 minutes)"
 	@echo "make bench-labels   measure labelling against a server that answers in 200 ms (a few minutes)"
 	@echo "make bench-explain  measure the ledger of two texts against one plain encode, and its residuals (5 minutes)"
@@ -135,6 +137,12 @@ bench-figures: $(VENV)/.installed-dev
 bench-app: $(VENV)/.installed-dev chromium
 	$(BIN)/python -m benchmarks.reruns
 	$(BIN)/python -m benchmarks.app
+
+bench-pages: $(VENV)/.installed-dev chromium demo
+	$(BIN)/python -m benchmarks.pages
+
+bench-clicks: $(VENV)/.installed-dev chromium
+	$(BIN)/python -m benchmarks.clicks
 
 bench-million: $(VENV)/.installed-dev chromium
 	$(BIN)/python -m benchmarks.million

@@ -55,6 +55,12 @@ WATCH = """
     return performance.now();
   };
   const plots = [];
+  const painted = new Set();
+  const isShown = (element) => {
+    if (!element?.isConnected || !element.checkVisibility({ opacityProperty: true })) return false;
+    const { top, bottom, width } = element.getBoundingClientRect();
+    return width > 0 && bottom > top && top < innerHeight && bottom > 0;
+  };
   const bench = (window.bench = {
     deep,
     pressed: 0,
@@ -77,6 +83,12 @@ WATCH = """
       const canvas = deep(".hs-heat-map[data-version] canvas");
       return canvas && [canvas];
     }),
+    seen: (selector) => drawn(() => isShown(deep(selector)) && []),
+    figure: (within = "*") => drawn(() => [...painted].some((plot) => plot.closest(within) && isShown(plot)) && []),
+    heading: (end) => drawn(() => {
+      const ends = (one) => one.textContent.trim().endsWith(end) && isShown(one);
+      return [...document.querySelectorAll("h3")].some(ends) && [];
+    }),
     control: () => drawn(() => document.querySelector("[data-testid=stButtonGroup]") && []),
     plotly: (stage) => {
       const since = plots.length;
@@ -89,7 +101,10 @@ WATCH = """
     for (const plot of document.querySelectorAll(".js-plotly-plot")) {
       if (hooked.has(plot) || !plot.on) continue;
       hooked.add(plot);
-      plot.on("plotly_afterplot", () => plots.push(plot.layout.meta?.stage));
+      plot.on("plotly_afterplot", () => {
+        plots.push(plot.layout.meta?.stage);
+        painted.add(plot);
+      });
     }
   }).observe(document, { childList: true, subtree: true, attributes: true, attributeFilter: ["class"] });
 })();
@@ -131,6 +146,12 @@ def server(script: str, cache: Path) -> Iterator[Server]:
     finally:
         process.terminate()
         process.wait(20)
+
+
+def processor(pid: int) -> float:
+    """Seconds of processor time that a process has used."""
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def _wait_for(url: str) -> None:

@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 from websockets.exceptions import ConnectionClosed
 
-from benchmarks.app_browser import Server, server
+from benchmarks.app_browser import Server, processor, server
 from benchmarks.app_run import NAME, big_run
 from benchmarks.load_tabs import Tabs
 from benchmarks.result import Result
@@ -89,12 +89,6 @@ class Phase:
 def resident(pid: int) -> float:
     """Megabytes."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
-
-
-def processor(pid: int) -> float:
-    """Seconds that a process has used."""
-    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)

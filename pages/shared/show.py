@@ -21,6 +21,7 @@ from pages.shared.components.layer_grid import LayerGrid, grid_numbers
 from pages.shared.components.picture import picture
 from pages.shared.paper.caption import app_command, figure_command
 from pages.shared.paper.caption import caption as figure_caption
+from pages.shared.paper.numbers import with_numbers
 from pages.shared.text import plain, shortened
 
 SHOWN_RUN = "the run of the figures' captions"
@@ -153,7 +154,7 @@ def _write_csv(table: pa.Table, stream: io.BytesIO) -> None:
     pacsv.write_csv(defused(table), stream)
 
 
-@st.cache_resource(max_entries=48, show_spinner=False)
+@st.cache_resource(max_entries=128, show_spinner=False)
 def drawn_once(run: Run, version: str, name: str, stage: int, theme: str, _draw: Callable[[], go.Figure]) -> go.Figure:
     """A figure that changes with the run, the stage and the theme alone: building it costs more than sending it."""
-    return _draw()
+    return with_numbers(_draw())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import streamlit
@@ -9,8 +11,10 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from pages.shared.server.index_page import SCRIPT, STYLE, asks_for_page, send_page
+from pages.shared.server.front_end import IMPORT_MAP, LINKS
+from pages.shared.server.index_page import ADDED, asks_for_page, send_page
 
+STATIC = Path(streamlit.__file__).parent / "static"
 PAGE = '<head>é<script type="module" src="a.js"></script></head><script type="module"></script>'
 WANTED = {"accept": "text/html,*/*;q=0.8", "accept-encoding": "gzip", "if-none-match": '"stored"'}
 
@@ -30,8 +34,7 @@ def asked(answer: Response) -> TestClient:
 
 def test_style_and_script_come_before_the_front_end_s_own() -> None:
     found = asked(HTMLResponse(PAGE, headers={"etag": '"stored"'})).get("/head_map", headers=WANTED)
-    added = f"<style>{STYLE}</style>\n<script>{SCRIPT}</script>\n"
-    assert found.text == PAGE.replace("<script", f"{added}<script", 1)
+    assert found.text == PAGE.replace("<script", f"{ADDED}<script", 1)
     assert found.headers["content-length"] == str(len(found.content))
     assert "etag" not in found.headers
 
@@ -42,5 +45,22 @@ def test_other_answers_go_through() -> None:
 
 
 def test_streamlit_s_page_has_the_place_for_them_once() -> None:
-    page = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
+    page = (STATIC / "index.html").read_text(encoding="utf-8")
     assert page.count('<script type="module"') == 1
+
+
+def test_early_scripts_are_streamlit_s_own_and_none_that_its_page_names_itself() -> None:
+    page = (STATIC / "index.html").read_text(encoding="utf-8")
+    files = re.findall(r'href="\./([^"]+)"', LINKS)
+    assert any("/BidiComponent." in file for file in files)
+    assert not any("/PlotlyChart." in file for file in files)
+    assert all((STATIC / file).is_file() and file not in page for file in files)
+
+
+def test_streamlit_s_first_script_gets_plotly_through_ours() -> None:
+    found = json.loads(IMPORT_MAP)
+    plotly = found["imports"]["headscope/plotly"]
+    ((first, inside),) = found["scopes"].items()
+    assert f"import(`./{Path(plotly).name}`)" in (STATIC / first).read_text(encoding="utf-8")
+    assert inside == {plotly: "./figures.js"}
+    assert "export{" in (STATIC / plotly).read_text(encoding="utf-8")[-200:]

@@ -147,7 +147,14 @@ def gallery(state: RunState, found: Tables, stage: int) -> None:
         return
     if found.pick("null", stage=stage, measure="names"):
         show.figure(
-            slices_figure(found, "names", show.theme(), height=240),
+            show.drawn_once(
+                state.run,
+                state.analysis_version,
+                "gallery",
+                stage,
+                show.theme(),
+                lambda: slices_figure(found, "names", show.theme(), height=240),
+            ),
             "gallery-among-slices",
             lambda: pa.Table.from_pylist(slices_rows(found, "names")),
             "How often each head alone finds the labelled topic, against random slices.",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 import numpy as np
+import plotly.graph_objects as go
 import pyarrow as pa
 import streamlit as st
 
@@ -67,6 +69,11 @@ class HeadView:
         if row is None or summary is None:
             return otherwise
         return f"random slices {number(summary['slices_low'])} to {number(summary['slices_high'])}: {row['verdict']}"
+
+    def drawn(self, name: str, draw: Callable[[], go.Figure]) -> go.Figure:
+        """A figure of this head, drawn once."""
+        version = self.state.analysis_version
+        return show.drawn_once(self.state.run, version, f"head {self.head} {name}", self.stage, show.theme(), draw)
 
 
 def arrive() -> None:
@@ -151,9 +158,8 @@ def among_slices(shown: HeadView) -> None:
     said = [f"**{side} random slices** in {', '.join(names)}" for side, names in sides.items() if names]
     sentence = "; ".join(said) or "within random slices in every measure"
     st.markdown(f"Head {shown.head} lies {sentence}.", help=why("random slices", "untrained model"))
-    figure_of = slices_figure(shown.tables, "names", show.theme(), shown.head, height=260)
     show.figure(
-        figure_of,
+        shown.drawn("slices", lambda: slices_figure(shown.tables, "names", show.theme(), shown.head, height=260)),
         "among-slices",
         lambda: pa.Table.from_pylist(slices_rows(shown.tables, "names")),
         f"How often each head alone finds the labelled topic. Head {shown.head} is the large dot.",
@@ -277,7 +283,7 @@ def topics_followed(shown: HeadView) -> None:
     }
     name = f"topics of head {shown.head} at stage {shown.stage}"
     show.figure(
-        gaps_figure(found, names, show.theme(), most),
+        shown.drawn(f"gaps {most}", lambda: gaps_figure(found, names, show.theme(), most)),
         name,
         pa.table(data),
         said,

@@ -11,12 +11,21 @@ import plotly.graph_objects as go
 
 MOST_VALUES = 48
 """Of a caption; a figure with more has ranges."""
+_NOTED = "_headscope_numbers"
 _FEW = 12
 """Values of one series that are listed."""
 
 
+def with_numbers(figure: go.Figure) -> go.Figure:
+    """The same figure with its ``numbers`` noted on it, for one that is drawn once and shown often."""
+    vars(figure)[_NOTED] = numbers(figure)
+    return figure
+
+
 def numbers(figure: go.Figure) -> str:
     """``accuracy: heads stage 1 0.69 (0.65 to 0.73), …``, or an empty text where a figure's places are no values."""
+    if _NOTED in vars(figure):
+        return str(vars(figure)[_NOTED])
     found: dict[tuple[str, str], list[str]] = {}  # by axis and series: what is said of each
     left = MOST_VALUES
     for trace in figure.data:
@@ -120,11 +129,10 @@ def _labels(given: Any, axis: Any, count: int) -> list[str]:
     places = np.asarray(given, dtype=float)
     if axis.tickvals is not None and axis.ticktext is not None and not _is_text(axis.tickvals):
         ticks = np.asarray(axis.tickvals, dtype=float)
+        words = [plain_label(text) for text in axis.ticktext]  # once: Plotly looks its properties up slowly
         nearest = np.abs(ticks[None, :] - places[:, None])
-        return [
-            plain_label(axis.ticktext[int(row.argmin())]) if np.isfinite(row).all() and row.min() < 0.5 else ""
-            for row in nearest
-        ]
+        named = np.isfinite(nearest).all(axis=1) & (nearest.min(axis=1, initial=1.0) < 0.5)
+        return [words[at] if known else "" for at, known in zip(nearest.argmin(axis=1), named, strict=True)]
     return [f"{_number(place)}:" for place in places]
 
 

@@ -1,8 +1,8 @@
-"""The page that Streamlit's front end is drawn into, with two additions of ours.
+"""The page that Streamlit's front end is drawn into, with additions of ours.
 
 A style keeps what is painted in its place while the rest arrives: Streamlit draws the page before its sidebar, and a
 grey bar of 38 pixels for everything whose script has not arrived. A script says where the root of the app is:
-Streamlit would try ``/head_map/_stcore/health`` first, which fails.
+Streamlit would try ``/head_map/_stcore/health`` first, which fails. Which scripts come early is in front_end.py.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pages.shared.server.front_end import IMPORT_MAP, LINKS
 from pages.shared.theme import PAGE_SIZE
 
 _PAGES = sorted(file.parent.name for file in Path(__file__).resolve().parents[2].glob("*/*/page.py"))
@@ -43,7 +44,11 @@ SCRIPT = (
     'window.__streamlit = {BACKEND_BASE_URL: location.origin + location.pathname.replace(/[/]+$/, "")'
     f'.replace(/[/]({"|".join(_PAGES)})$/, "") + "/"}};'
 )
-_ADDED = f"<style>{STYLE}</style>\n<script>{SCRIPT}</script>\n".encode()
+ADDED = (
+    f"<style>{STYLE}</style>\n"
+    f'<script type="importmap">{IMPORT_MAP}</script>\n'  # before all that it is about
+    f"<script>{SCRIPT}</script>\n{LINKS}"
+)
 _BEFORE = b'<script type="module"'
 _AS_STORED = (b"accept-encoding", b"if-modified-since", b"if-none-match", b"range")
 
@@ -68,7 +73,7 @@ async def send_page(app: ASGIApp, scope: Scope, receive: Receive, send: Send) ->
         elif message["type"] == "http.response.body" and start is not None:
             body += message.get("body", b"")
             if not message.get("more_body"):
-                whole = body.replace(_BEFORE, _ADDED + _BEFORE, 1)
+                whole = body.replace(_BEFORE, ADDED.encode() + _BEFORE, 1)
                 headers = MutableHeaders(raw=list(start["headers"]))
                 headers["content-length"] = str(len(whole))
                 del headers["etag"], headers["last-modified"]  # of the file without the additions

@@ -25,6 +25,7 @@ from pages.shared.embedding import model_pool
 from pages.shared.paper import FILES as PAPER_FILES
 from pages.shared.paper import TYPES as PAPER_TYPES
 from pages.shared.server.access import find_gate
+from pages.shared.server.front_end import FIGURES
 from pages.shared.server.guard import sign_outs
 from pages.shared.server.log import event, set_up
 from pages.shared.server.metrics import CONTENT_TYPE, exposition, watch
@@ -145,6 +146,15 @@ async def _paper(request: Request) -> Response:
     return FileResponse(path, media_type=PAPER_TYPES[path.suffix], headers={"Cache-Control": "no-cache"})
 
 
+async def _figures(_: Request) -> Response:
+    return FileResponse(FIGURES, media_type="text/javascript", headers={"Cache-Control": "no-cache"})
+
+
 _NOT_KEPT = {"Cache-Control": "no-store"}
 HEALTH = Health()
-ROUTES = (Route("/healthz", _healthz), Route("/metrics", _metrics), Route("/paper/{name}", _paper))
+ROUTES = (
+    Route("/healthz", _healthz),
+    Route("/metrics", _metrics),
+    Route("/paper/{name}", _paper),
+    Route("/figures.js", _figures),
+)

@@ -1,0 +1,59 @@
+"""Which scripts of Streamlit's front end a browser fetches early, and which late.
+
+Streamlit asks for the script of a widget when the first one arrives, so each page would begin with three rounds of
+requests. Plotly's script comes through ours (figures.js), which holds it back until the page's own pictures are drawn.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import streamlit
+
+FIGURES = Path(__file__).with_name("figures.js")
+_STATIC = Path(streamlit.__file__).parent / "static"
+_PARTS = ("BidiComponent", "Button", "ButtonGroup", "Html", "PageLink", "Selectbox", "TextInput")
+"""What nearly every page begins with, as Streamlit's build names it."""
+_PLOTLY, _ENTRY = "PlotlyChart", "index.html"
+
+
+def _manifest() -> dict[str, dict[str, Any]]:
+    """Streamlit's list of its scripts by source; empty where this version has none, and nothing is early or late."""
+    path = _STATIC / "manifest.json"
+    found: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return found
+
+
+def early_scripts() -> list[str]:
+    """The files of ``_PARTS`` and of all that they import, without those that Streamlit's page itself names."""
+    manifest = _manifest()
+    page = (_STATIC / "index.html").read_text(encoding="utf-8") if manifest else ""
+    wanted = [source for source, script in manifest.items() if script.get("name") in _PARTS]
+    found: dict[str, None] = {}
+    while wanted:
+        script = manifest[wanted.pop()]
+        if script["file"] not in found and script["file"] not in page:
+            found[script["file"]] = None
+            wanted += script.get("imports", ())
+    return list(found)
+
+
+def import_map() -> str:
+    """JSON: where Streamlit's first script asks for Plotly's, ours is meant, which knows the other as its own."""
+    manifest = _manifest()
+    plotly = next((script["file"] for script in manifest.values() if script.get("name") == _PLOTLY), None)
+    if plotly is None or _ENTRY not in manifest:
+        return "{}"
+    entry = manifest[_ENTRY]["file"]
+    return json.dumps(
+        {
+            "imports": {"headscope/plotly": f"./{plotly}"},
+            "scopes": {f"./{entry}": {f"./{plotly}": "./figures.js"}},
+        }
+    )
+
+
+IMPORT_MAP = import_map()
+LINKS = "".join(f'<link rel="modulepreload" crossorigin href="./{file}">\n' for file in early_scripts())
