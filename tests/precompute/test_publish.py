@@ -145,9 +145,7 @@ class TestStrangersArchives:
 
     def test_a_file_with_another_content(self, members: list[tuple[tarfile.TarInfo, bytes]], tmp_path: Path) -> None:
         changed = [(member, data[:-1] + b"\0" if "similarity" in member.name else data) for member, data in members]
-        assert "a similarity/stage=1.parquet that does not match its manifest.json" in self.refused(
-            tmp_path, changed
-        )
+        assert "a similarity/stage=1.parquet that does not match its manifest.json" in self.refused(tmp_path, changed)
 
     def test_a_manifest_that_was_changed(self, members: list[tuple[tarfile.TarInfo, bytes]], tmp_path: Path) -> None:
         (member, data), *others = members
