@@ -51,7 +51,7 @@ def test_the_planted_heads_are_named_and_the_first_one_is_looked_at(
         "Documents that move most without layer 6, head 11",
         "How many heads can be removed?",
     ]
-    assert "Layer 2 head 3: 8.0 points more of topic match by names without it (95 % CI" in text
+    assert "Layer 2 head 3: 8.0 points more in topic match by names without it (95 % CI" in text
     assert "Their attention types are not measured yet. Run `python -m precompute attention demo`." in text
     assert "50.0\u00a0%<small>−10.0 (−12.0 to −8.0)</small><small>below the noise</small>" in text
     assert "**Slice**: at stage 1 it finds the topic for 59\u00a0% of the documents, above random slices." in text
@@ -90,7 +90,7 @@ def test_a_run_without_the_step_says_which_command_brings_it(
     analysed_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = said(page_at(analysed_cache, PAGE, monkeypatch))
-    assert "has vectors, but no ablation yet" in text
+    assert "has vectors, but no ablation figures yet" in text
     assert "python -m precompute ablate demo" in text
 
 

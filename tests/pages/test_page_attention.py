@@ -344,7 +344,7 @@ def test_a_damaged_file_costs_a_sentence(cache: Path, tmp_path: Path, monkeypatc
 
 def test_head_cards_and_profiles_have_the_type_beside_the_role(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     profile = page_at(cache, "pages/explore/head_profile/page.py", monkeypatch, head="2")
-    assert "**Attention: sink** – 90 % of its attention rests on the first token" in said(profile)
+    assert "**Attention: sink** – 90\u00a0% of its attention rests on the first token" in said(profile)
     gallery = page_at(cache, "pages/explore/head_profile/page.py", monkeypatch, view="gallery")
     badges = [str(caption.value) for caption in gallery.caption if ":material/visibility:" in str(caption.value)]
     assert sorted(badges) == sorted(
