@@ -93,7 +93,7 @@ def _model_options(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--packed",
         action="store_true",
-        help="batches without padding: faster, with the same vectors except for rounding",
+        help="batches without padding: usually faster, with the same vectors except for rounding",
     )
     group.add_argument(
         "--compile", action="store_true", help="compile the model with torch.compile, for GPUs and long jobs"
