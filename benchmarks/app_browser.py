@@ -84,7 +84,12 @@ WATCH = """
       return canvas && [canvas];
     }),
     seen: (selector) => drawn(() => isShown(deep(selector)) && []),
-    figure: (within = "*") => drawn(() => [...painted].some((plot) => plot.closest(within) && isShown(plot)) && []),
+    figure: () => drawn(() => [...painted].some(isShown) && []),
+    redrawn: (label) => {
+      painted.clear();
+      const is = (plot) => plot.closest(`[aria-label^="${label}"]`) && isShown(plot);
+      return drawn(() => [...painted].some(is) && []);
+    },
     heading: (end) => drawn(() => {
       const ends = (one) => one.textContent.trim().endsWith(end) && isShown(one);
       return [...document.querySelectorAll("h3")].some(ends) && [];

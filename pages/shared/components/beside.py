@@ -47,6 +47,10 @@ _STYLE = """<style>
 [class*="st-key-hs-result-"] h3 { font-size: 1.25rem; padding: .2rem 2.4rem .2rem 0; }
 """
 _STYLE += f"""@media (max-width: 1099px) {{ {_stacked("")} }}{_stacked('[class*="-below"]')}</style>"""
+_ROOM = """<style>@media (min-width: 1100px) {
+.st-key-hs-beside-NAME:not(:has([class*="st-key-hs-result-"])) { padding-right: calc(25rem + 2rem); }
+}</style>"""
+"""The panel's width and the gap before it."""
 _CSS = """
 .corner { position: relative; height: 0; }
 .close { position: absolute; right: 0; top: 0; width: 2rem; height: 2rem; font: inherit; font-size: 1.1rem;
@@ -81,12 +85,13 @@ class Beside:
             yield
 
 
-def beside(name: str, below: bool = False) -> Beside:
+def beside(name: str, below: bool = False, is_open: bool = False) -> Beside:
     """Both places, by a ``name`` of small letters; the picture's never moves, so that what is drawn there stays.
 
-    A picture that needs the page's whole width has its result ``below`` it on every screen.
+    A picture that needs the page's whole width has its result ``below`` it on every screen. Where a result is to follow
+    (``is_open``), its room is free from the start: the picture may be drawn before it arrives.
     """
-    st.html(_STYLE)
+    st.html(_STYLE + (_ROOM.replace("NAME", name) if is_open else ""))
     frame = st.container(horizontal=True, key=f"hs-beside-{name}{'-below' if below else ''}", gap="medium")
     return Beside(name, frame, frame.container(key=f"hs-picture-{name}", gap="small"))
 

@@ -23,7 +23,7 @@ if ready(state, "ablate"):
     shown = choose_view(state)
     headline(shown)
     section(title(shown), "grid", "ablation", "random removals", "beyond the noise")
-    places = beside("ablation", below=shown.shape.heads > GRID_BESIDE)
+    places = beside("ablation", below=shown.shape.heads > GRID_BESIDE, is_open=shown.details)
     with places.picture:
         overview(shown)
     if shown.details:

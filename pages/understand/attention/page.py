@@ -33,7 +33,8 @@ if ready(state, "attention"):
     layer, head = chosen_head(state)
     shown = AttentionView(state, layer, head)
     section("All heads by type", "types", "attention type", "attention", "sink", "delimiters")
-    places, details = beside("types", below=shown.shape.heads > GRID_BESIDE), details_open()
+    details = details_open()
+    places = beside("types", below=shown.shape.heads > GRID_BESIDE, is_open=details)
     with places.picture:
         overview(shown)
         if shown.shape.layers <= FEW_LAYERS:  # a low grid leaves room under it

@@ -26,7 +26,7 @@ def browse(state: RunState) -> None:
         no_labels("Topic match and topic selectivity")
     curves(sweep, view)
     section("Layers × heads", "grid", *TERMS[view.measure])
-    places = beside("grid", below=sweep.manifest.shape.heads > GRID_BESIDE)
+    places = beside("grid", below=sweep.manifest.shape.heads > GRID_BESIDE, is_open=view.details)
     with places.picture:
         grid(sweep, view)
     if view.details:
