@@ -259,7 +259,7 @@ def test_all_keeps_a_sample_in_the_end_and_says_so(
     assert (again.status, again.err.count("up to date") + again.err.count("Nothing to do") > 3) == (0, True)
     assert "of 9 of 24 documents" in command("status", "run", "--cache", tmp_path).out
     report = command("report", "run", "--cache", tmp_path)
-    assert "A slim run: vectors of 9 of 24 documents are kept" in report.out
+    assert "A slim run: vectors of 9 of 24 documents are stored" in report.out
     refused = command("all", *common, *more, "--store-vectors", "all")
     assert refused.status == 2
     assert "keeps the vectors of 9 of 24 documents. Add --replace" in refused.err
