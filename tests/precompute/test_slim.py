@@ -259,10 +259,10 @@ def test_all_keeps_a_sample_in_the_end_and_says_so(
     assert (again.status, again.err.count("up to date") + again.err.count("Nothing to do") > 3) == (0, True)
     assert "of 9 of 24 documents" in command("status", "run", "--cache", tmp_path).out
     report = command("report", "run", "--cache", tmp_path)
-    assert "A slim run: vectors of 9 of 24 documents are kept" in report.out
+    assert "A slim run: vectors of 9 of 24 documents are stored" in report.out
     refused = command("all", *common, *more, "--store-vectors", "all")
     assert refused.status == 2
-    assert "keeps the vectors of 9 of 24 documents. Add --replace" in refused.err
+    assert "stores the vectors of 9 of 24 documents. Add --replace" in refused.err
     anew = command("all", *common, *more, "--store-vectors", "all", "--replace")
     assert anew.status == 0, anew.err
     assert Run(tmp_path, "run").manifest().with_vectors == 24
