@@ -146,8 +146,8 @@ def main() -> None:
     ):
         every = pages(app.address, options.cache, options.runs, options.only)
         empty = measure(browser, app, plain, every, options.rounds)
-    seconds, busy = statistics.median(empty.seconds), statistics.median(empty.browser)
-    print(f"An empty page: {seconds:.2f} s, {1000 * busy:.0f} ms in the browser. Load: {os.getloadavg()[0]:.1f}")
+    seconds, in_browser = statistics.median(empty.seconds), statistics.median(empty.browser)
+    print(f"An empty page: {seconds:.2f} s, {1000 * in_browser:.0f} ms in the browser. Load: {os.getloadavg()[0]:.1f}")
     print(f"{'':8}{'page':16}{'run':6}{'ratio':>7}{'seconds':>9}{'browser':>10}{'server':>10}{'sent':>10}  ratios")
     missed = 0
     for (page, run), found in every.items():

@@ -23,7 +23,7 @@ def browse(state: RunState) -> None:
     view = choose_view(state)
     if view is None:
         return
-    places = beside("heat", is_open=chosen())
+    places = beside("heat")
     with places.picture:
         if not draw(state, view):
             return
