@@ -75,7 +75,7 @@ DRAWN = {
     "head-map": ".head-map .box[data-place]",
 }
 NUMBERS = {
-    "random-slices": "all heads together – stage 1 attention 0.68,",
+    "random-slices": "all heads together – stage 1 attention 68\u00a0%,",
     "redundancy": "12 × 12 cells from ",
     "topic-heat-map": "Topic heat map: ",
     "head-map": "3,900 vectors at stage 1 attention: 12 heads of 325 documents",

@@ -143,7 +143,7 @@ def test_a_hostile_address_falls_back(
 ) -> None:
     app = page_at(made.cache, PAGE, monkeypatch, **address)
     assert app.subheader[-2].value == "Layer 4, full embedding, at stage 1"
-    assert "does not exist" in app.toast[0].value
+    assert "unknown value for" in app.toast[0].value
 
 
 def test_a_run_without_labels_has_the_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

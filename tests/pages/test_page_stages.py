@@ -119,5 +119,5 @@ def test_a_hostile_address_falls_back(open_page: Callable[..., AppTest], analyse
     app = open_page(analysed_cache, page=None, stage=stage)
     assert not app.exception
     assert app.segmented_control(key="stage").value == 1
-    assert "does not exist" in app.toast[0].value
+    assert "unknown value for" in app.toast[0].value
     assert "<script>" not in said(app)

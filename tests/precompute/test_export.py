@@ -149,7 +149,7 @@ def test_a_licence_that_restricts_is_quoted_and_the_person_decides(tmp_path: Pat
     [
         ("[]", "is not a JSON object"),
         ("{", "is not valid JSON"),
-        ('{"model": "other", "off": [[1, 1]]}', "is of the model 'other'"),
+        ('{"model": "other", "off": [[1, 1]]}', "is for the model 'other'"),
         ('{"model": "m", "off": [[1]]}', r"no list of \[layer, head\]"),
         ('{"model": "m", "off": [[1, true]]}', r"no list of \[layer, head\]"),
         ('{"model": "m", "off": []}', "switches no head off"),
