@@ -178,7 +178,9 @@ def test_follow_an_aspect_and_ignore_another_share_the_link_and_go_back(
 
     page.goto(f"{address}/retrieval_lab?query=6")
     page.get_by_text("Follow or ignore an aspect").click(timeout=SLOW)
-    switch("genre", "follow").click(timeout=SLOW)
+    expect(switch("genre", "follow")).to_be_visible(timeout=SLOW)
+    settle(page)  # what is still being drawn moves the switches from under the pointer
+    switch("genre", "follow").click()
     expect(page).to_have_url(re.compile(r"aspect\.genre=follow"), timeout=SLOW)
     expect(titles(page)).to_have_text(ranked(best({"genre": "follow"})), timeout=SLOW)
     switch("topic", "ignore").click()

@@ -129,7 +129,7 @@ def test_the_report_tells_what_was_found(run: Run, command: Callable[..., Any]) 
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("", "has no query"),
+        ("", "has no queries"),
         ('{"query": "?", "relevant": ["nobody"]}', "Line 1 of queries.jsonl names the document 'nobody'"),
         ("\udcff", "is not valid UTF-8"),
     ],
