@@ -10,16 +10,14 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
-import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from playwright.sync_api import Browser, Page, TimeoutError
 
 from benchmarks.app_browser import Traffic, chromium, fresh_page, opened, pressed, served, settle, share_painted
 from benchmarks.app_gestures import cell_spot, draw_lasso, sheet
-from benchmarks.app_run import DOCUMENTS, HEADS, NAME, around_six, big_run
+from benchmarks.app_run import DOCUMENTS, HEADS, NAME, add_cache, around_six, big_run
 from benchmarks.result import Result
 from core.runs.run import Run
 
@@ -186,8 +184,7 @@ def measure(run: Run, rounds: int) -> list[Result]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--rounds", type=int, default=5)
-    kept = Path(tempfile.gettempdir()) / "headscope-benchmark"
-    parser.add_argument("--cache", type=Path, default=kept, help="where the run is kept (default: a temporary folder)")
+    add_cache(parser)
     options = parser.parse_args()
     results = measure(big_run(options.cache), options.rounds)
     for result in results:

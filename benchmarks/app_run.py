@@ -6,6 +6,8 @@ hour and a browser cannot tell. Every head has an island of its own, so that a l
 
 from __future__ import annotations
 
+import argparse
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +27,12 @@ ACROSS, APART, RADIUS = 8, 10.0, 4.5
 _WORDS = ("harbour", "violin", "enzyme", "glacier", "verdict", "orchard", "satellite", "loom", "ferment", "quarry")
 _TITLE, _TEXT = 9, 350
 """Words: a title of some 60 letters, a text of some 2,500."""
+
+
+def add_cache(parser: argparse.ArgumentParser) -> None:
+    """The option that says where ``big_run`` is kept."""
+    kept = Path(tempfile.gettempdir()) / "headscope-benchmark"
+    parser.add_argument("--cache", type=Path, default=kept, help="where the run is kept (default: a temporary folder)")
 
 
 def big_run(cache: Path) -> Run:

@@ -12,16 +12,14 @@ import argparse
 import os
 import statistics
 import sys
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 from playwright.sync_api import Browser, Page
 
 from benchmarks.app import STAGES
 from benchmarks.app_browser import chromium, fresh_page, opened, pressed, served, settle
 from benchmarks.app_gestures import cell_spot
-from benchmarks.app_run import HEADS, NAME, big_run
+from benchmarks.app_run import HEADS, NAME, add_cache, big_run
 from core.runs.run import Run
 
 HERE, ASKED = 150, 400
@@ -95,8 +93,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--only", default="", help="gestures whose name begins so")
-    kept = Path(tempfile.gettempdir()) / "headscope-benchmark"
-    parser.add_argument("--cache", type=Path, default=kept, help="where the run is kept (default: a temporary folder)")
+    add_cache(parser)
     options = parser.parse_args()
     run = big_run(options.cache)
     with served("app.py", run.cache) as app, chromium() as browser:

@@ -1,9 +1,10 @@
 """SFR-Embedding-Mistral's shape on a GPU: ``make bench-gpu``; ``python -m benchmarks.gpu --rehearse`` anywhere.
 
 Random weights in bfloat16 and texts of FineWeb's lengths go through the embedder as a job's would, four stages, from
-text to arrays: padded batches, packed ones and compiled blocks, turn by turn. Printed for each are tokens per second
-(padding is none), the share of the card's peak by the count of benchmarks/cost_model.py, the peak of memory, and how
-far its vectors are from those of padded batches. The rehearsal has two layers, few short texts, and the CPU.
+text to arrays: padded batches, packed ones and compiled blocks, turn by turn. For each it prints tokens per second
+(padding does not count), the share of the card's peak (operations as benchmarks/cost_model.py counts them), the peak
+memory, and how far its vectors are from those of padded batches. The rehearsal has two layers, few short texts, and
+the CPU.
 """
 
 from __future__ import annotations

@@ -12,14 +12,13 @@ import argparse
 import os
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.app_run import NAME, big_run
+from benchmarks.app_run import NAME, add_cache, big_run
 from core.analysis.topics import merged
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -141,8 +140,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--reruns", type=int, default=10)
     parser.add_argument("--only", default="", help="cases whose name begins so")
-    kept = Path(tempfile.gettempdir()) / "headscope-benchmark"
-    parser.add_argument("--cache", type=Path, default=kept, help="where the run is kept (default: a temporary folder)")
+    add_cache(parser)
     options = parser.parse_args()
     big_run(options.cache)
     os.environ["HEADSCOPE_CACHE"] = str(options.cache)

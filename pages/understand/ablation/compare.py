@@ -128,17 +128,17 @@ def scatter(shown: AblationView) -> None:
     heads = compared(shown.rows(HEAD), known[name])
     said = _disagreement(heads, read_by)
     st.markdown(plain(" ".join(said)))
-    told = [_rank_correlation(heads, read_by), "One dot per head, labelled layer.head where either singles it out."]
+    notes = [_rank_correlation(heads, read_by), "One dot per head, labelled layer.head where either singles it out."]
     if read_by == SHARE:
-        told.append("A share is large if its 95 % CI lies above the mean of all heads.")
+        notes.append("A share is large if its 95 % CI lies above the mean of all heads.")
     layers = {one.layer for one in heads}
     if len(layers) == 1 < shown.shape.layers:
-        told.append(f"Only layer {min(layers)}; run '{command('layers', shown.state.run.name)}' for all layers.")
+        notes.append(f"Only layer {min(layers)}; run '{command('layers', shown.state.run.name)}' for all layers.")
     show.figure(
         scatter_figure(heads, read_by, shown.measure, (shown.layer, shown.head), show.theme()),
         f"ablation against {name} {shown.measure}",
         pa.Table.from_pylist([vars(one) for one in heads]),
-        " ".join(told),
+        " ".join(notes),
         alt=f"Scatter plot of {len(heads)} heads: {read_by.axis} against the change of "
         f"{measure_name(shown.measure)} without the head. {' '.join(said)}",
     )
