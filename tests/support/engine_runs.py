@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -54,16 +55,26 @@ def assert_same(one: Run, other: Run) -> None:
     )  # fmt: skip
 
 
-def break_off(config: EmbedConfig, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Embeds on the local engine until ``count`` parts are finished, and stops in the middle of the next."""
+def break_off(
+    config: EmbedConfig,
+    count: int,
+    monkeypatch: pytest.MonkeyPatch,
+    once: Callable[[Run], bool] = lambda _: True,
+) -> None:
+    """Embeds until ``count`` parts are finished, and stops in the middle of the next, ``once`` that is so.
+
+    Ranks read the corpus beside the work: how far they have come by then is a matter of luck, unless it is waited for.
+    """
     written = 0
 
-    def write(*arguments: Any) -> Any:
+    def write(run: Run, *arguments: Any) -> Any:
         nonlocal written
         if written == count:
+            while not once(run):
+                time.sleep(0.01)
             raise KeyboardInterrupt
         written += 1
-        return write_done(*arguments)
+        return write_done(run, *arguments)
 
     with monkeypatch.context() as patch:
         patch.setattr(parts_work, "write_done", write)
