@@ -1,8 +1,8 @@
 """A sweep of every head against one plain pass over the same documents: ``python -m benchmarks.ablation``.
 
-The sweep as the step ``ablate`` does it, a layer at a time, with whole layers and without random removals. Before every
-layer the plain pass is timed again: a ratio is what counts, for the machine's speed drifts. The peak of memory is that
-of a process each.
+The sweep as the step ``ablate`` does it, a layer at a time: first every head of it, then all of them together; without
+random removals. Before every layer the plain pass is timed again: a ratio is what counts, for the machine's speed
+drifts. The peak of memory is that of a process each.
 """
 
 from __future__ import annotations
@@ -31,22 +31,24 @@ MOST_PASSES, MOST_MEMORY = 45.0, 1.5
 PLAIN, SWEEP = "plain", "sweep"
 
 
-def sweep_layer(model: Embedder, texts: list[str], layer: int) -> np.ndarray:
-    """Every head of ``layer`` (from 1) off, then all of them: ``[1 + head, doc, hidden]``."""
+def sweep_layer(model: Embedder, texts: list[str], layer: int, whole: bool = False) -> np.ndarray:
+    """Every head of ``layer`` (from 1) off, or all of them at once: ``[change, doc, hidden]``."""
     shape = model.info.shape
     each = [(layer, head) for head in range(1, shape.heads + 1)]
-    rows = np.empty((1 + shape.heads, len(texts), shape.hidden), dtype=np.float32)
-    for batch, swept in model.sweep(texts, [*(model.without([one]) for one in each), model.without(each)]):
+    changes = [model.without(each)] if whole else [model.without([one]) for one in each]
+    rows = np.empty((len(changes), len(texts), shape.hidden), dtype=np.float32)
+    for batch, swept in model.sweep(texts, changes):
         rows[swept.change, batch] = swept.output.float().cpu().numpy()
     return rows
 
 
 def compare(model: Embedder, texts: list[str]) -> dict[str, Any]:
     model.embed(texts[:2])
-    plain, swept = [], []
+    plain, swept, whole = [], [], []
     for layer in range(1, model.info.shape.layers + 1):
         plain.append(seconds(lambda: model.embed(texts)))
         swept.append(seconds(lambda layer=layer: sweep_layer(model, texts, layer)))  # type: ignore[misc]
+        whole.append(seconds(lambda layer=layer: sweep_layer(model, texts, layer, True)))  # type: ignore[misc]
     return {
         "documents": len(texts),
         "tokens": model.info.max_tokens,
@@ -54,6 +56,7 @@ def compare(model: Embedder, texts: list[str]) -> dict[str, Any]:
         "seconds_of_a_plain_pass": [round(one, 2) for one in plain],
         "seconds_of_each_layer": [round(one, 1) for one in swept],
         "passes": round(sum(swept) / statistics.mean(plain), 1),
+        "passes_of_whole_layers": round(sum(whole) / statistics.mean(plain), 1),
     }
 
 

@@ -28,6 +28,8 @@ class Measure:
     """Whether documents need a topic for it."""
     top: float | None = 1.0
     """The end of its scale, if it has one."""
+    in_percent: bool = False
+    """Whether people see it as a share of a hundred."""
 
 
 FULL, WITHIN_GROUP, BETWEEN_GROUPS = "full", "within", "between"
@@ -39,6 +41,7 @@ MEASURES: dict[str, Measure] = {
         "How often the labelled topic is the nearest of all topic names.",
         {FULL: "full embedding", HEADS: "one head alone, mean", RANDOM: "random slice alone, mean"},
         labels=True,
+        in_percent=True,
     ),
     "selectivity": Measure(
         "Topic selectivity",
@@ -52,6 +55,7 @@ MEASURES: dict[str, Measure] = {
         "Probe accuracy",
         "How often the probe identifies the head from its vector, in documents that it has not seen.",
         {HEADS: "heads", RANDOM: "random slices", DIFFERENCE: "heads less random slices, paired by split"},
+        in_percent=True,
     ),
     "groups": Measure(
         "Key/value groups (CKA)",

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.shared.text import safe, shortened
+from core.runs.tables import Row
+from pages.shared.figures.table import Form, interval, number
+from pages.shared.glossary import why
+from pages.shared.text import plain, safe, shortened
 from pages.shared.theme import CSS
 
 _STYLE = (
@@ -81,3 +84,12 @@ def _card(item: Card) -> str:
         f'<span class="hs-title">{safe(shortened(item.title, 110))}</span></div>'
         f'<div class="hs-meta">{meta}</div>{bar}</summary><div class="hs-text">{safe(item.text)}</div></details>'
     )
+
+
+def figure_card(label: str, row: Row, name: str, against: str, *terms: str, form: Form = number) -> None:
+    """One figure of a row in a frame: its value, its interval, and what to hold it against, a line each."""
+    with st.container(border=True, width=176, height="stretch", gap=None):
+        found = interval(row, name, form)
+        help_ = why(*terms, *(["interval"] if found else [])) if terms else None
+        st.metric(label, form(row.get(name)), help=help_)
+        st.caption("  \n".join(plain(line) for line in (found, *against.split("\n")) if line))

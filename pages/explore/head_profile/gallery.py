@@ -24,7 +24,7 @@ from pages.shared.controls import choose_other_run
 from pages.shared.data import RunState, labels, own_similarity, tables, topics
 from pages.shared.empty_states import no_labels
 from pages.shared.figures.random_slices import slices_alt, slices_figure, slices_rows
-from pages.shared.figures.table import cell, figure_table, interval, number
+from pages.shared.figures.table import cell, figure_table, interval, number, share
 from pages.shared.figures.topic_gaps import GRID, bars
 from pages.shared.glossary import why, why_rule
 from pages.shared.notices import circular_mark
@@ -131,8 +131,8 @@ def _lines(shown: Sequence[HeadView]) -> list[tuple[str, list[str]]]:
         for label, name in (("Mean similarity", "mean"), ("Selectivity", "selectivity"), ("Alignment", "alignment")):
             found.append((label, [cell(row, name) for row in rows]))
         mark = next((mark for one in shown if (mark := circular_mark(one.tables))), "")
-        found.append((f"Topic match, top 1{mark}", [cell(one.topic_match(one.head), "rate") for one in shown]))
-    found.append(("Probe recall", [cell(one.probe(one.head), "value") for one in shown]))
+        found.append((f"Topic match, top 1{mark}", [cell(one.topic_match(one.head), "rate", share) for one in shown]))
+    found.append(("Probe recall", [cell(one.probe(one.head), "value", share) for one in shown]))
     found.append(("Activation", [cell(row, "activation") for row in rows]))
     return found
 
@@ -219,4 +219,4 @@ def _line(found: Tables, stage: int, row: Row) -> str:
     if found.labelled and said:
         return shortened(said.removeprefix("no rule holds: "), 160)
     probe = found.one("probe", stage=stage, slicing=HEADS, split="document", head=row["head"]) or {}
-    return f"activation {number(row['activation'])}, probe recall {number(probe.get('value'))}"
+    return f"activation {number(row['activation'])}, probe recall {share(probe.get('value'))}"

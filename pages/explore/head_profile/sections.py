@@ -21,12 +21,12 @@ from core.runs.tables import Row, Tables
 from pages.shared import show
 from pages.shared.aspects import carried_in_words
 from pages.shared.attention import evidence_of, types_here
-from pages.shared.cards import Card, cards
+from pages.shared.cards import Card, cards, figure_card
 from pages.shared.components.step_keys import step_keys
 from pages.shared.controls import choose_head
 from pages.shared.data import RunState, documents, labels, own_similarity, topics
 from pages.shared.figures.random_slices import slices_alt, slices_figure, slices_rows
-from pages.shared.figures.table import interval, number
+from pages.shared.figures.table import Form, number, share
 from pages.shared.figures.topic_gaps import GRID, MOST, gaps_figure
 from pages.shared.glossary import why, why_rule
 from pages.shared.notices import circular_mark, circular_notice
@@ -62,13 +62,13 @@ class HeadView:
     def probe(self, head: int) -> Row:
         return self.tables.one("probe", stage=self.stage, slicing=HEADS, split="document", head=head) or {}
 
-    def against(self, measure: str, otherwise: str) -> str:
+    def against(self, measure: str, otherwise: str, form: Form = number) -> str:
         """Where the head lies among random slices; ``otherwise`` in runs that were not compared with them."""
         row = self.tables.one("null", stage=self.stage, measure=measure, head=self.head)
         summary = self.tables.one("null_summary", stage=self.stage, measure=measure)
         if row is None or summary is None:
             return otherwise
-        return f"random slices {number(summary['slices_low'])} to {number(summary['slices_high'])}: {row['verdict']}"
+        return f"random slices {form(summary['slices_low'])} to {form(summary['slices_high'])}: {row['verdict']}"
 
     def drawn(self, name: str, draw: Callable[[], go.Figure]) -> go.Figure:
         """A figure of this head, drawn once."""
@@ -205,9 +205,9 @@ def figures(shown: HeadView) -> None:
     st.html(GRID)
     with st.container(horizontal=True, gap="small", key="grid-figures"):
         if shown.tables.labelled:
-            said = shown.against("names", "")
-            said = f"chance {number(match.get('chance'))}, full {number(full_match.get('rate'))}\n{said}"
-            _figure(
+            said = shown.against("names", "", share)
+            said = f"chance {share(match.get('chance'))}, full {share(full_match.get('rate'))}\n{said}"
+            figure_card(
                 f"Topic match, top 1{circular_mark(shown.tables)}",
                 match,
                 "rate",
@@ -216,22 +216,25 @@ def figures(shown: HeadView) -> None:
                 "chance",
                 "full embedding",
                 "random slices",
+                form=share,
             )
             by_examples = shown.tables.one("example_match", stage=shown.stage, head=shown.head)
             if by_examples is not None:
-                said = shown.against("examples", "")
-                _figure("By examples, top 1", by_examples, "rate", said, "topic match", "examples", "random slices")
+                said = shown.against("examples", "", share)
+                terms = ("topic match", "examples", "random slices")
+                figure_card("By examples, top 1", by_examples, "rate", said, *terms, form=share)
             said = shown.against("selectivity", "")
-            _figure("Selectivity", row, "selectivity", said, "selectivity", "random slices")
+            figure_card("Selectivity", row, "selectivity", said, "selectivity", "random slices")
             most = shown.against("alignment", f"random slices ≤ {number(row.get('alignment_of_random'))}")
-            _figure("Alignment", row, "alignment", most, "alignment", "random slices")
+            figure_card("Alignment", row, "alignment", most, "alignment", "random slices")
             said = shown.against("mean", f"full embedding {number(full.get('mean'))}")
-            _figure("Mean similarity", row, "mean", said, "similarity", "random slices")
-            _figure("Sparsity", row, "sparsity", f"normal distribution {NORMAL_SPARSITY}", "sparsity")
-        _figure("Probe recall", probe, "value", f"chance {number(probe.get('chance'))}", "probe", "by document")
+            figure_card("Mean similarity", row, "mean", said, "similarity", "random slices")
+            figure_card("Sparsity", row, "sparsity", f"normal distribution {NORMAL_SPARSITY}", "sparsity")
+        said = f"chance {share(probe.get('chance'))}"
+        figure_card("Probe recall", probe, "value", said, "probe", "by document", form=share)
         span = f"all heads {number(min(strengths))} to {number(max(strengths))}" if strengths else ""
-        _figure("Activation", row, "activation", span, "activation")
-        _figure(
+        figure_card("Activation", row, "activation", span, "activation")
+        figure_card(
             "Variation of activation",
             row,
             "activation_variation",
@@ -242,13 +245,6 @@ def figures(shown: HeadView) -> None:
         "Below each value: 95 % CI, then the baseline. “Above” and “below” mean beyond random slices of the same size."
     )
     circular_notice(shown.tables)
-
-
-def _figure(label: str, row: Row, name: str, against: str, *terms: str) -> None:
-    with st.container(border=True, width=176, height="stretch", gap=None):
-        found = interval(row, name)
-        st.metric(label, number(row.get(name)), help=why(*terms, *(["interval"] if found else [])))
-        st.caption("  \n".join(plain(line) for line in (found, *against.split("\n")) if line))
 
 
 def topics_followed(shown: HeadView) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from core.analysis.wording import percent
 from core.runs.tables import Row
 from pages.shared.text import safe
 
+Form = Callable[[float | None], str]
+"""How a figure is written: ``number`` or ``share``."""
 _TABLE_STYLE = """
 <style>
 .hs-figures { border-collapse: collapse; width: 100%; max-width: 46rem; font-variant-numeric: tabular-nums; }
@@ -43,13 +46,18 @@ def number(value: float | None) -> str:
     return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")  # adding 0 turns a rounded -0 into 0
 
 
-def interval(row: Row, name: str) -> str:
+def share(value: float | None) -> str:
+    """In percent with one decimal; a dash where there is no figure."""
+    return "–" if value is None or value != value else percent(round(value, 3) + 0.0, 1)
+
+
+def interval(row: Row, name: str, form: Form = number) -> str:
     """From low to high; empty where there is none."""
     low, high = (row.get(f"{name}_{end}", row.get(end)) for end in ("low", "high"))
-    return "" if low is None or high is None else f"{number(low)} to {number(high)}"
+    return "" if low is None or high is None else f"{form(low)} to {form(high)}"
 
 
-def cell(row: Row, name: str) -> str:
+def cell(row: Row, name: str, form: Form = number) -> str:
     """A figure with its interval below it, as HTML."""
-    said = interval(row, name)
-    return safe(number(row.get(name))) + (f"<small>{safe(said)}</small>" if said else "")
+    said = interval(row, name, form)
+    return safe(form(row.get(name))) + (f"<small>{safe(said)}</small>" if said else "")

@@ -10,11 +10,12 @@ import plotly.graph_objects as go
 
 from core.analysis.layer_measures import BETWEEN_GROUPS, DIFFERENCE, FULL, MEASURES, WITHIN_GROUP
 from core.analysis.null import WITHIN
+from core.analysis.wording import PERCENT, percent
 from core.model.shape import ModelShape
 from core.model.stages import HEADS, RANDOM
 from core.runs.tables import Row
 from pages.shared.components.layer_grid import Cell, LayerGrid, Scale
-from pages.shared.figures.template import LEGEND_ABOVE, band, template
+from pages.shared.figures.template import LEGEND_ABOVE, PERCENT_TICKS, band, template
 from pages.shared.theme import DIVERGING, GRID_LINE, INK, QUIET, SEQUENTIAL, SERIES, colour_at
 from pages.understand.layers.state import LayerView
 
@@ -35,7 +36,8 @@ def curves_figure(rows: Sequence[Row], cells: np.ndarray, view: LayerView, theme
 
     ``rows`` are those of ``layer_curves`` for one stage and measure; ``cells`` is ``[layer, 1 + head]``.
     """
-    layers = np.arange(1, len(cells) + 1)
+    rows, cells = _drawn(rows, view), _factor(view.measure) * cells
+    layers, form = np.arange(1, len(cells) + 1), _form(view.measure, "y")
     traces: list[dict[str, Any]] = []
     if view.measure != "groups":  # a head's own gap there is no value of either curve
         across = np.repeat(layers, cells.shape[1] - 1)
@@ -48,17 +50,17 @@ def curves_figure(rows: Sequence[Row], cells: np.ndarray, view: LayerView, theme
                 "mode": "markers",
                 "marker": {"size": 4, "color": SERIES[theme][0], "opacity": 0.28},
                 "customdata": np.tile(np.arange(1, cells.shape[1]), len(cells)),
-                "hovertemplate": "layer %{x}, head %{customdata}<br>%{y:.2f}<extra></extra>",
+                "hovertemplate": f"layer %{{x}}, head %{{customdata}}<br>{form}<extra></extra>",
             }
         )
     for series, name in MEASURES[view.measure].series.items():
         if series == DIFFERENCE:
             continue
         mine = sorted((row for row in rows if row["series"] == series and row["value"] is not None), key=_layer)
-        traces += _curve(mine, name, series, theme)
+        traces += _curve(mine, name, series, view.measure, theme)
     chance = next((row["chance"] for row in rows if row["chance"] is not None), None)
     if chance is not None and view.measure != "groups":
-        traces.append(_chance(chance, len(cells), theme))
+        traces.append(_chance(chance, len(cells), view.measure, theme))
     return _over_depth(traces, len(cells), view, theme)
 
 
@@ -69,10 +71,12 @@ def null_figure(
 
     ``summary`` and ``heads`` are the rows of ``layer_null_summary`` and ``layer_null`` for one stage and measure.
     """
+    summary, heads, form = _drawn(summary, view), _drawn(heads, view), _form(view.measure, "y")
     layers = max(_layer(row) for row in summary)
-    traces = _slices(summary, *("slices", "slices_low", "slices_high"), "random slices", theme)
+    traces = _slices(summary, *("slices", "slices_low", "slices_high"), view.measure, theme)
     if all(row["full"] is not None for row in summary):
-        traces.append(_line([_layer(row) for row in summary], [row["full"] for row in summary], FULL, theme))
+        full = [row["full"] for row in summary]
+        traces.append(_line([_layer(row) for row in summary], full, FULL, view.measure, theme))
     ends = {_layer(row): row for row in summary}
     within = [row for row in heads if row["verdict"] == WITHIN]
     beyond = sorted(
@@ -96,12 +100,12 @@ def null_figure(
                 "textposition": "middle right",
                 "marker": marker,
                 "customdata": [[row["head"], row["verdict"], row["p_adjusted"]] for row in rows],
-                "hovertemplate": "layer %{x}, head %{customdata[0]}<br>%{y:.3f}, %{customdata[1]} random slices "
+                "hovertemplate": f"layer %{{x}}, head %{{customdata[0]}}<br>{form}, %{{customdata[1]}} random slices "
                 "(p = %{customdata[2]:.3f})<extra></extra>",
             }
         )
     if chance is not None:
-        traces.append(_chance(chance, layers, theme))
+        traces.append(_chance(_factor(view.measure) * chance, layers, view.measure, theme))
     return _over_depth(traces, layers, view, theme, 400)
 
 
@@ -125,23 +129,48 @@ def shared_numbers(rows: Sequence[Row]) -> dict[tuple[int, int], str]:
 
 def spread_figure(summary: Sequence[Row], shown: Sequence[int], view: LayerView, theme: str) -> go.Figure:
     """The spread over heads at every layer and, as a band, that over random slices; ``shown`` layers are filled."""
-    rows = [{**row, "least": min(row["slices_spreads"])} for row in summary]
-    traces = _slices(rows, *("slices_spread", "least", "slices_spread_high"), "random slices", theme)
+    rows = _drawn([{**row, "least": min(row["slices_spreads"])} for row in summary], view)
+    traces = _slices(rows, *("slices_spread", "least", "slices_spread_high"), view.measure, theme)
     layers = [_layer(row) for row in rows]
-    line = _line(layers, [row["spread"] for row in rows], HEADS, theme)
+    line = _line(layers, [row["spread"] for row in rows], HEADS, view.measure, theme)
     symbols = ["circle" if layer in shown else "circle-open" for layer in layers]
     line |= {"name": "heads", "marker": line["marker"] | {"symbol": symbols, "size": 9, "line": {"width": 2}}}
     return _over_depth([*traces, line], max(layers), view, theme, 280, "SD over heads")
 
 
-def _slices(rows: Sequence[Row], middle: str, low: str, high: str, name: str, theme: str) -> list[dict[str, Any]]:
+_FIGURES = (
+    "value", "low", "high", "chance", "full", "slices", "slices_low", "slices_high", "spread", "slices_spread",
+    "slices_spread_high", "least",
+)  # fmt: skip
+"""Columns that are drawn."""
+
+
+def _drawn(rows: Sequence[Row], view: LayerView) -> list[Row]:
+    """The rows with their figures as they are drawn: in percent, where the measure is a share."""
+    factor = _factor(view.measure)
+    return [
+        {name: factor * cell if name in _FIGURES and cell is not None else cell for name, cell in row.items()}
+        for row in rows
+    ]
+
+
+def _factor(measure: str) -> int:
+    return 100 if MEASURES[measure].in_percent else 1
+
+
+def _form(measure: str, name: str) -> str:
+    """How a hover box writes a figure that is drawn."""
+    return f"%{{{name}:.1f}}{PERCENT}" if MEASURES[measure].in_percent else f"%{{{name}:.3f}}"
+
+
+def _slices(rows: Sequence[Row], middle: str, low: str, high: str, measure: str, theme: str) -> list[dict[str, Any]]:
     layers = [_layer(row) for row in rows]
-    line = _line(layers, [row[middle] for row in rows], RANDOM, theme)
+    line = _line(layers, [row[middle] for row in rows], RANDOM, measure, theme)
     ends = [[row[end] for row in rows] for end in (low, high)]
-    return [band(layers, ends[0], ends[1], SERIES[theme][1], legendgroup=RANDOM), line | {"name": name}]
+    return [band(layers, ends[0], ends[1], SERIES[theme][1], legendgroup=RANDOM), line | {"name": "random slices"}]
 
 
-def _line(layers: Sequence[int], values: Sequence[float], series: str, theme: str) -> dict[str, Any]:
+def _line(layers: Sequence[int], values: Sequence[float], series: str, measure: str, theme: str) -> dict[str, Any]:
     colour, dash, symbol = _LOOK[series]
     ink = SERIES[theme][colour]
     return {
@@ -153,14 +182,14 @@ def _line(layers: Sequence[int], values: Sequence[float], series: str, theme: st
         "line": {"color": ink, "width": 2, "dash": dash},
         "marker": {"size": 7 if len(layers) <= 16 else 5, "symbol": symbol, "color": ink},
         "legendgroup": series,
-        "hovertemplate": "layer %{x}<br>%{y:.3f}<extra>%{fullData.name}</extra>",
+        "hovertemplate": f"layer %{{x}}<br>{_form(measure, 'y')}<extra>%{{fullData.name}}</extra>",
     }
 
 
-def _chance(chance: float, layers: int, theme: str) -> dict[str, Any]:
+def _chance(chance: float, layers: int, measure: str, theme: str) -> dict[str, Any]:
     return {
         "type": "scatter",
-        "name": f"chance {chance:.2f}",
+        "name": f"chance {chance:.1f}{PERCENT}" if MEASURES[measure].in_percent else f"chance {chance:.2f}",
         "x": [0.5, layers + 0.5],
         "y": [chance, chance],
         "mode": "lines",
@@ -188,6 +217,7 @@ def _over_depth(
                 "showgrid": True,
                 "gridcolor": GRID_LINE[theme],
                 "rangemode": "tozero",
+                **(PERCENT_TICKS if MEASURES[view.measure].in_percent else {}),
                 "title": {"text": title or MEASURES[view.measure].name.lower()},
             },
             "legend": LEGEND_ABOVE,
@@ -203,15 +233,16 @@ def _layer(row: Row) -> int:
     return int(row["layer"])
 
 
-def _curve(rows: Sequence[Row], name: str, series: str, theme: str) -> list[dict[str, Any]]:
+def _curve(rows: Sequence[Row], name: str, series: str, measure: str, theme: str) -> list[dict[str, Any]]:
     """A line, and the space around it where it has one."""
     x, value = [row["layer"] for row in rows], [row["value"] for row in rows]
     low = [row["value"] if row["low"] is None else row["low"] for row in rows]
     high = [row["value"] if row["high"] is None else row["high"] for row in rows]
-    hover = f"layer %{{x}}, {name}<br>%{{y:.3f}} (%{{customdata[0]:.3f}} to %{{customdata[1]:.3f}})<extra></extra>"
+    ends = " to ".join(_form(measure, f"customdata[{end}]") for end in (0, 1))
+    hover = f"layer %{{x}}, {name}<br>{_form(measure, 'y')} ({ends})<extra></extra>"
     looks = {"name": name, "customdata": list(zip(low, high, strict=True)), "hovertemplate": hover}
     ink = SERIES[theme][_LOOK[series][0]]
-    return [band(x, low, high, ink, legendgroup=series), _line(x, value, series, theme) | looks]
+    return [band(x, low, high, ink, legendgroup=series), _line(x, value, series, measure, theme) | looks]
 
 
 def _ticks(layers: int) -> dict[str, Any]:
@@ -242,13 +273,14 @@ def grid_of(
         if not np.isfinite(value[layer, head]):
             return None
         who = f"head {head}" if head else "all heads"
-        number = f"{value[layer, head]:.3g}" if measure == "activation" else f"{value[layer, head]:.2f}"
         ends = [cells[end][layer, head] for end in ("low", "high")]
-        between = f" ({ends[0]:.3g} to {ends[1]:.3g})" if np.isfinite(ends).all() else ""
+        number, between = _number(value[layer, head], measure), ""
+        if np.isfinite(ends).all():
+            between = f" ({_number(ends[0], measure)} to {_number(ends[1], measure)})"
         note = notes.get((layer + 1, head))
         label = f"Layer {layer + 1}, {who}\n{name} {number}{between}" + (f"\n{note}" if note else "")
         share = (shown[layer, head] - low) / (high - low)
-        return Cell(colour_at(share, stops), label.replace("-", "−"), short(value[layer, head]))
+        return Cell(colour_at(share, stops), label.replace("-", "−"), short(_factor(measure) * value[layer, head]))
 
     breaks = [1]
     if 1 < shape.kv_heads < shape.heads:
@@ -258,7 +290,7 @@ def grid_of(
         rows=[f"layer {layer}" for layer in range(1, shape.layers + 1)],
         columns=["all", *(str(head) for head in range(1, shape.heads + 1))],
         cells=[[cell(layer, head) for head in range(1 + shape.heads)] for layer in range(shape.layers)],
-        legend=Scale(stops, _end(low), _end(high)),
+        legend=Scale(stops, _end(low, measure), _end(high, measure)),
         breaks=breaks,
         name=f"layers-{measure}",
     )
@@ -277,7 +309,7 @@ def colour_ends(values: np.ndarray, measure: str, heads: int) -> tuple[float, fl
 
 
 def short(value: float) -> str:
-    """A number in three letters: ".69", "1.0", "−.2", "12", "9k"."""
+    """A number in three letters: ".69", "1.0", "−.2", "12", "9k". Of a share it is the percent."""
     size, sign = abs(value), "−" if value < 0 else ""
     if round(size, 2) < 1:
         digits = 1 if sign else 2
@@ -290,5 +322,13 @@ def short(value: float) -> str:
     return f"{sign}{size / 1_000:.0f}k" if size < 99_500 else "∞"
 
 
-def _end(value: float) -> str:
+def _number(value: float, measure: str) -> str:
+    if MEASURES[measure].in_percent:
+        return percent(value, 1)
+    return f"{value:.3g}" if measure == "activation" else f"{value:.2f}"
+
+
+def _end(value: float, measure: str) -> str:
+    if MEASURES[measure].in_percent:
+        return percent(value)
     return f"{value:.2f}".replace("-", "−") if abs(value) < 100 else f"{value:,.0f}".replace("-", "−")

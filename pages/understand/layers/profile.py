@@ -7,13 +7,14 @@ import pyarrow as pa
 import streamlit as st
 
 from core.analysis.by_topic import ByTopic
+from core.analysis.layer_findings import REFERENCES
 from core.analysis.layer_measures import LEAST, MEASURES, MOST
 from core.analysis.wording import plural
 from core.runs.tables import Row
 from pages.shared import show
-from pages.shared.cards import Card, cards
+from pages.shared.cards import Card, cards, figure_card
 from pages.shared.data import RunState, documents
-from pages.shared.figures.table import interval, number
+from pages.shared.figures.table import Form, number, share
 from pages.shared.figures.topic_gaps import GRID, gaps_figure
 from pages.shared.figures.topic_gaps import MOST as MOST_TOPICS
 from pages.shared.glossary import why
@@ -54,15 +55,15 @@ def _figures(sweep: LayerSweep, view: LayerView, row: Row) -> None:
         for name, measure in MEASURES.items():
             if name in found:
                 against = slices.get({"topic_match": "names"}.get(name, name)) or _against(curves, name)
-                _figure(measure.name, found[name], "value", against)
+                figure_card(measure.name, found[name], "value", against, form=_form(name))
         if "examples" in slices:
             value = sweep.compared_cells(view.stage, "examples")["value"][view.layer - 1, view.head]
-            _figure("Topic match by examples", {"value": value}, "value", slices["examples"])
+            figure_card("Topic match by examples", {"value": value}, "value", slices["examples"], form=share)
         if row.get("mean") is not None:
-            _figure("Mean similarity", row, "mean", "to the documents' own topics")
+            figure_card("Mean similarity", row, "mean", "to the documents' own topics")
         if row.get("alignment") is not None and view.head:
             most = f"random slices ≤ {number(row.get('alignment_of_random'))}"
-            _figure("Alignment", row, "alignment", slices.get("alignment", most))
+            figure_card("Alignment", row, "alignment", slices.get("alignment", most))
     st.caption("Below each value: 95 % CI, then the baseline at this layer.")
 
 
@@ -73,31 +74,29 @@ def _slices(sweep: LayerSweep, view: LayerView) -> dict[str, str]:
     place = {"layer": view.layer, "stage": view.stage}
     verdicts = {row["measure"]: row["verdict"] for row in sweep.rows("layer_null", **place, head=view.head)}
     return {
-        row["measure"]: f"random slices {number(row['slices_low'])} to {number(row['slices_high'])}: "
+        row["measure"]: f"random slices {form(row['slices_low'])} to {form(row['slices_high'])}: "
         f"{verdicts[row['measure']]}"
         for row in sweep.rows("layer_null_summary", **place)
+        for form in (share if row["measure"] in REFERENCES else number,)
     }
+
+
+def _form(measure: str) -> Form:
+    return share if MEASURES[measure].in_percent else number
 
 
 def _against(curves: list[Row], measure: str) -> str:
     rows = [row for row in curves if row["measure"] == measure]
     said = [
         f"{'random slices' if row['series'] == 'random' else MEASURES[measure].series[row['series']]} "
-        f"{number(row['value'])}"
+        f"{_form(measure)(row['value'])}"
         for row in rows
         if row["value"] is not None and (row["series"] in ("random", "within", "between") or measure == "activation")
     ]
     chance = next((row["chance"] for row in rows if row["chance"] is not None), None)
     if chance is not None and measure != "groups":
-        said.append(f"chance {number(chance)}")
+        said.append(f"chance {_form(measure)(chance)}")
     return ", ".join(said)
-
-
-def _figure(label: str, row: Row, name: str, against: str) -> None:
-    with st.container(border=True, width=176, height="stretch", gap=None):
-        found = interval(row, name)
-        st.metric(label, number(row.get(name)))
-        st.caption("  \n".join(plain(line) for line in (found, against) if line))
 
 
 def _topics(sweep: LayerSweep, view: LayerView) -> None:
