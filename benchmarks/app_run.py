@@ -30,9 +30,9 @@ _TITLE, _TEXT = 9, 350
 
 
 def add_cache(parser: argparse.ArgumentParser) -> None:
-    """The option that says where ``big_run`` is kept."""
+    """The option that says where runs like ``big_run`` are kept, up to 1.2 GB each."""
     kept = Path(tempfile.gettempdir()) / "headscope-benchmark"
-    parser.add_argument("--cache", type=Path, default=kept, help="where the run is kept (default: a temporary folder)")
+    parser.add_argument("--cache", type=Path, default=kept, help="where runs are kept (default: a temporary folder)")
 
 
 def big_run(cache: Path) -> Run:

@@ -13,11 +13,11 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks.app_run import add_cache
 from benchmarks.large_run import large_run, name_of, words
 from benchmarks.result import Result
 
@@ -171,8 +171,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=5, help="first pages of each run")
     parser.add_argument("--small", type=int, default=SMALL)
     parser.add_argument("--large", type=int, default=LARGE)
-    kept = Path(tempfile.gettempdir()) / "headscope-benchmark"
-    parser.add_argument("--cache", type=Path, default=kept, help="where the runs are kept: 1.2 GB")
+    add_cache(parser)
     parser.add_argument("--do", choices=("first", "walk"), help=argparse.SUPPRESS)
     parser.add_argument("--run", help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -15,7 +15,6 @@ import os
 import random
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ import numpy as np
 from websockets.exceptions import ConnectionClosed
 
 from benchmarks.app_browser import Server, processor, server
-from benchmarks.app_run import NAME, big_run
+from benchmarks.app_run import NAME, add_cache, big_run
 from benchmarks.load_tabs import Tabs
 from benchmarks.result import Result
 from core.runs.run import Run
@@ -231,10 +230,7 @@ def main() -> None:
     parser.add_argument("--tabs", type=int, default=5, help="how many of the sessions are Chromium tabs")
     parser.add_argument("--think", type=float, default=6.0, help="mean seconds between two steps of a reader")
     parser.add_argument("--churn", type=int, default=200, help="sessions that are opened and closed; 0 for none")
-    kept = Path(tempfile.gettempdir()) / "headscope-benchmark"
-    parser.add_argument(
-        "--cache", type=Path, default=kept, help="where the runs are kept (default: a temporary folder)"
-    )
+    add_cache(parser)
     options = parser.parse_args()
     big_run(options.cache)
     demo_run(options.cache)

@@ -15,7 +15,6 @@ import os
 import shutil
 import statistics
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +22,7 @@ from pathlib import Path
 from playwright.sync_api import Browser
 
 from benchmarks.app_browser import ROOT, Server, Traffic, chromium, fresh_page, opened, processor, server, settle
-from benchmarks.app_run import NAME, big_run
+from benchmarks.app_run import NAME, add_cache, big_run
 from core.runs.run import Run
 
 MOST = 1.6
@@ -133,10 +132,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--runs", nargs="*", default=[DEMO, NAME], choices=[DEMO, NAME])
     parser.add_argument("--only", nargs="*", default=[], help="of the pages these, by their addresses")
-    kept = Path(tempfile.gettempdir()) / "headscope-benchmark"
-    parser.add_argument(
-        "--cache", type=Path, default=kept, help="where the runs are kept (default: a temporary folder)"
-    )
+    add_cache(parser)
     options = parser.parse_args()
     prepare(options.cache, options.runs)
     with (

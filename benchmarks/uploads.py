@@ -11,13 +11,13 @@ import argparse
 import asyncio
 import random
 import sys
-import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.app_browser import Server, server
+from benchmarks.app_run import add_cache
 from benchmarks.load import DEMO, demo_run, resident
 from benchmarks.result import Result
 from core.uploads.apart import AT_ONCE
@@ -152,8 +152,7 @@ def _ratio(what: str, most: float, before: float) -> Result:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    kept = Path(tempfile.gettempdir()) / "headscope-benchmark"
-    parser.add_argument("--cache", type=Path, default=kept, help="where the demo is kept (default: a temporary folder)")
+    add_cache(parser)
     options = parser.parse_args()
     demo_run(options.cache)
     results = asyncio.run(measure(options.cache))

@@ -76,8 +76,9 @@ def test_a_grid_has_its_groups_apart_and_says_what_a_cell_is() -> None:
     assert (list(grid.columns), list(grid.breaks)) == (["all", "1", "2", "3", "4"], [1, 3])
     first, nothing = grid.cells[0][3], grid.cells[1][2]
     assert first is not None
-    assert first.label == "Layer 1, head 3\nTopic match 0.30 (0.25 to 0.35)\nselective"
-    assert (first.text, nothing) == (".30", None)
+    assert first.label == "Layer 1, head 3\nTopic match 30.0\u00a0% (25.0\u00a0% to 35.0\u00a0%)\nselective"
+    assert (first.text, nothing) == ("30", None)
+    assert (grid.legend.low, grid.legend.high) == ("0\u00a0%", "90\u00a0%")
     lightest, darkest = grid.cells[0][0], grid.cells[1][4]
     assert lightest is not None
     assert darkest is not None

@@ -139,7 +139,11 @@ def test_the_first_head_with_its_figures(open_page: Callable[..., AppTest], plan
         "Activation": row["activation"],
         "Variation of activation": row["activation_variation"],
     }
-    assert metrics(app) == {name: f"{value:.2f}".replace("-", "−") for name, value in values.items()}
+    shares = ("Topic match, top 1", "By examples, top 1", "Probe recall")
+    assert metrics(app) == {
+        name: f"{100 * value:.1f}\u00a0%" if name in shares else f"{value:.2f}".replace("-", "−")
+        for name, value in values.items()
+    }
     null = {found["measure"]: found for found in rows(planted, "null_summary", stage=1)}
     verdict = {found["measure"]: found["verdict"] for found in rows(planted, "null", stage=1, head=1)}
     heads = [row for row in rows(planted, "profiles", stage=1, slicing="heads") if row["head"]]
@@ -148,11 +152,16 @@ def test_the_first_head_with_its_figures(open_page: Callable[..., AppTest], plan
         f"all heads {min(strengths):.2f} to {max(strengths):.2f}",
         *(
             f"random slices {null[name]['slices_low']:.2f} to {null[name]['slices_high']:.2f}: {verdict[name]}"
-            for name in ("names", "examples", "selectivity", "alignment", "mean")
+            for name in ("selectivity", "alignment", "mean")
+        ),
+        *(
+            f"random slices {100 * null[name]['slices_low']:.1f}\u00a0% to {100 * null[name]['slices_high']:.1f}\u00a0%: "
+            f"{verdict[name]}"
+            for name in ("names", "examples")
         ),
         "normal distribution 0.14",
-        "chance 0.25",  # of four heads
-        f"chance {match['chance']:.2f}, full",
+        "chance 25.0\u00a0%",  # of four heads
+        f"chance {100 * match['chance']:.1f}\u00a0%, full",
     ):
         assert baseline.replace("-", "−") in said(app)
     assert f"{row['mean_low']:.2f} to {row['mean_high']:.2f}".replace("-", "−") in said(app)

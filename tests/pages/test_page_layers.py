@@ -39,7 +39,8 @@ def figures(app: AppTest) -> dict[str, str]:
 
 def cell(run: Run, measure: str, **place: Any) -> str:
     (row,) = rows(run, "layers", measure=measure, **place)
-    return f"{row['value']:.2f}".replace("-", "−")
+    assert measure in ("topic_match", "probe"), "the others are not in percent"
+    return f"{100 * row['value']:.1f}\u00a0%"
 
 
 def test_the_page_says_where_topics_are_and_shows_the_last_layer(
@@ -92,7 +93,7 @@ def test_a_head_beyond_random_slices_is_numbered_and_said_to_be(
     marks = next(trace for trace in spread if trace.get("name") == "heads")["marker"]["symbol"]
     assert marks == ["circle-open", "circle", "circle-open", "circle-open"]
     (row,) = rows(made, "layer_null_summary", layer=2, stage=1, measure="names")
-    ends = f"random slices {row['slices_low']:.2f} to {row['slices_high']:.2f}: above"
+    ends = f"random slices {100 * row['slices_low']:.1f}\u00a0% to {100 * row['slices_high']:.1f}\u00a0%: above"
     assert plain(ends) in said(app)
 
 
@@ -104,11 +105,11 @@ def test_topics_by_examples_are_in_the_address_and_in_every_part(
     assert "by the mean of each topic's other documents" in said(app)
     assert "Topic match by examples at stage 1. Click a cell" in said(app)
     (row,) = rows(made, "layer_null", layer=2, stage=1, head=3, measure="examples")
-    assert figures(app)["Topic match by examples"] == f"{row['value']:.2f}"
+    assert figures(app)["Topic match by examples"] == f"{100 * row['value']:.1f}\u00a0%"
     heads = json.loads(app.get("plotly_chart")[0].proto.spec)["data"]
     drawn = [value for trace in heads if trace.get("name", "").startswith("heads") for value in trace["y"]]
     assert sorted(drawn) == pytest.approx(
-        sorted(row["value"] for row in rows(made, "layer_null", stage=1, measure="examples"))
+        sorted(100 * row["value"] for row in rows(made, "layer_null", stage=1, measure="examples"))
     )
 
 
