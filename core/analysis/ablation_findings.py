@@ -26,10 +26,12 @@ _LISTED = 5
 """Heads that a sentence names."""
 
 
-def ablation_findings(rows: Sequence[Row], noise: Sequence[Row]) -> list[Finding]:
-    """For each measure of quality the heads that cost most, and those whose removal helps."""
+def ablation_findings(
+    rows: Sequence[Row], noise: Sequence[Row], measures: Sequence[str] | None = None
+) -> list[Finding]:
+    """For each measure of quality, or those that are given, the heads that cost most, and those whose removal helps."""
     found = []
-    for measure in quality_measures(rows):
+    for measure in quality_measures(rows) if measures is None else measures:
         here = _heads(rows, measure)
         lost = sorted((row for row in here if row["verdict"] == BELOW), key=lambda row: float(row["change"]))
         gained = sorted((row for row in here if row["verdict"] == ABOVE), key=lambda row: -float(row["change"]))

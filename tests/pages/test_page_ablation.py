@@ -6,6 +6,9 @@ import itertools
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -62,6 +65,28 @@ def test_the_planted_heads_are_named_and_the_first_one_is_looked_at(
     assert "Random heads: −12.0 points (−14.0 to −10.0)" in text
     assert "python -m precompute export demo --heads heads.json --to" in text
     assert not app.query_params
+
+
+def test_the_chosen_measure_speaks_first_and_the_others_on_request(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(cache / "demo", tmp_path / "demo")
+    for name in ("ablation", "ablation_noise"):
+        path = Run(tmp_path, "demo").analysis_path(name)
+        table = pq.read_table(path)
+        more = table.filter(pc.field("measure") == "names")
+        for column, value in {"measure": "examples", "verdict": "within"}.items():
+            if (at := more.column_names.index(column) if column in more.column_names else None) is not None:
+                more = more.set_column(at, table.schema.field(column), pa.repeat(value, len(more)))
+        pq.write_table(pa.concat_tables([table, more.cast(table.schema)]), path)
+    app = page_at(tmp_path, PAGE, monkeypatch, effect="examples")
+    assert "No single head changes topic match by examples more than random removals" in app.markdown[1].value
+    (others,) = (found for found in app.expander if found.label.startswith("Other"))
+    assert others.label == "Other measures (1)"
+    assert "Switching off layer 6 head 11 costs 10.0 points" in others.get("html")[0].proto.body
+    names = page_at(tmp_path, PAGE, monkeypatch)
+    assert not [found for found in names.expander if found.label.startswith("Other")], "examples have no finding"
+    assert "Switching off layer 6 head 11 costs 10.0 points" in said(names)
 
 
 def test_the_overview_says_it_too(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import streamlit as st
 
-from core.analysis.ablation_effects import ANGLE, HEAD, measure_title
-from core.analysis.ablation_findings import ablation_findings
+from core.analysis.ablation_effects import ANGLE, HEAD, measure_name, measure_title
+from core.analysis.ablation_findings import ablation_findings, quality_measures
 from core.analysis.null import BELOW, WITHIN
 from core.runs.labels import CIRCULAR_NOTE, label_facts
 from pages.shared import show
@@ -53,16 +53,22 @@ def choose_view(state: RunState) -> AblationView:
 
 @shows_mistakes
 def headline(shown: AblationView) -> None:
-    """What is beyond the noise, in sentences."""
-    found = ablation_findings(ablation_rows(shown.state, "ablation"), ablation_rows(shown.state, "ablation_noise"))
+    """What is beyond the noise by the chosen measure, in sentences; by the others on request."""
+    rows, noise = (ablation_rows(shown.state, table) for table in ("ablation", "ablation_noise"))
+    known = quality_measures(rows)
+    chosen = [shown.measure] if shown.measure in known else known[:1]
     with st.container(border=True):
-        if found:
+        if found := ablation_findings(rows, noise, chosen):
             sentences(found)
         else:
+            changed = measure_name(chosen[0]) if chosen else "the embedding"
             st.markdown(
-                "No single head changes topic match or retrieval more than random removals of the same size do.",
+                f"No single head changes {plain(changed)} more than random removals of the same size do.",
                 help=why("random removals", "beyond the noise"),
             )
+        if others := ablation_findings(rows, noise, [name for name in known if name not in chosen]):
+            with st.expander(f"Other measures ({len(others)})"):
+                sentences(others)
         if label_facts(shown.manifest, "ablate").circular:
             st.caption(plain(CIRCULAR_NOTE))
 
