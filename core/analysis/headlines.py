@@ -128,7 +128,7 @@ def _specialisation(tables: Tables, given: Sequence[Caution], stages: Sequence[i
         title,
         found.sentence,
         f"{100 * top['spread']:.1f} points",
-        f"95\u00a0% of random slices below\u00a0{100 * top['slices_spread_high']:.1f}",
+        f"95\u00a0% of slices below\u00a0{100 * top['slices_spread_high']:.1f}",
         f"standard deviation of topic match over heads, stage {top['stage']}",
         _dots(tables, top["stage"]),
         f"Every head's topic match at stage {top['stage']}, as dots on the band of random slices.",

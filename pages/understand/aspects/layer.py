@@ -39,7 +39,7 @@ def choose_layer(state: RunState, stage: int, measure: str) -> int:
         "layer",
         list(range(1, layers + 1)),
         own,
-        format_func=lambda layer: f"Layer {layer}" + (", where the vectors are stored" if layer == own else ""),
+        format_func=lambda layer: f"{layer} · this run's layer" if layer == own else str(layer),
         help="Other layers are measured on the sample of the step layers, with fewer random slicings.",
     )
 

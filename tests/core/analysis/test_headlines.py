@@ -57,7 +57,7 @@ def test_specialising_heads_have_their_spread_and_are_dots_on_the_band() -> None
         null_summary=[summary(spread=0.123, spread_p=0.005, slices_spread_high=0.05)], null=HEADS, topic_match=MATCH
     )
     one = next(one for one in headlines(tables, {}, []) if one.about == "specialisation")
-    assert (one.number, one.spread) == ("12.3 points", "95\u00a0% of random slices below\u00a05.0")
+    assert (one.number, one.spread) == ("12.3 points", "95\u00a0% of slices below\u00a05.0")
     assert isinstance(one.picture, DotsOnBand)
     assert (one.picture.values, one.picture.beyond, one.picture.full) == ({1: 0.2, 2: 0.59}, {2}, 0.68)
 
