@@ -20,7 +20,7 @@ export function rowsOf(table, bits, key) {
     x[i] = (everyOther(at) << shift) + middle;
     y[i] = (everyOther(at >>> 1) << shift) + middle;
   }
-  const codes = key && { [key]: Int16Array.from(code, (own) => own - 1) };
+  const codes = key ? { [key]: Int16Array.from(code, (own) => own - 1) } : {};
   return { bits, cell, row, x, y, head, weight, activation, documents: { codes } };
 }
 

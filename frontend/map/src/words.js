@@ -42,7 +42,7 @@ export function placeWords(rows, [first, end], of, names, isLit) {
   }
   if (!all) return null;
   const most = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 3);
-  return { title: `${points(all)} around here`, meta: most.map(([own, count]) => `${names[own]} ${Math.round((100 * count) / all)} %`).join(" · ") };
+  return { title: `${points(all)} around here`, meta: most.map(([own, count]) => `${names[own]}: ${Math.round((100 * count) / all)} %`).join(" · ") };
 }
 
 // What is written on the islands, by the colour: heads' numbers, groups, or the values of a column.

@@ -144,8 +144,8 @@ def _search(state: RunState) -> Found | None:
 def _say_that_density_is_shown(drawn: StageMap) -> None:
     if not drawn.is_drawn_whole:
         st.caption(
-            f":material/blur_on: {drawn.shades.size:,} points are too many to draw one by one, so the map shows their "
-            "density. A place has the colour of the head or topic with the most points there; stronger means more "
-            f"points. Zoom in or choose fewer heads: single points appear once at most {MOST_IN_VIEW:,} are in view. "
-            f"The open document and up to {MOST_EXTRA} search results are always drawn as points."
+            f":material/blur_on: {drawn.shades.size:,} points are too many to draw one by one: the map shows their "
+            "density, coloured by the head or topic with the most points in each place. Zoom in, or choose fewer "
+            f"heads, to see single points (up to {MOST_IN_VIEW:,} in view). The open document and up to {MOST_EXTRA} "
+            "search results are always drawn as points."
         )
