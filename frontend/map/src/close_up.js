@@ -3,7 +3,7 @@
 
 import { formatHeads } from "./heads.js";
 
-// The window to look at, with some room to move where there are few enough points; null where there are none or too many.
+// What is in view, and the window to ask for, with some room to move if that has few enough points; null for too many.
 export function closeUp(visible, rows, heads, { most }) {
   const side = 1 << rows.bits;
   const [left, low, right, high] = visible.map((share) => share * side);
@@ -11,7 +11,7 @@ export function closeUp(visible, rows, heads, { most }) {
   const [wide, tall] = [Math.ceil((right - left) / 2), Math.ceil((high - low) / 2)];
   const wider = within([cells[0] - wide, cells[1] - tall, cells[2] + wide, cells[3] + tall], side);
   const count = pointsIn(cells, rows, heads);
-  if (!count || count > most) return null;
+  if (count > most) return null;
   return { count, cells, asked: pointsIn(wider, rows, heads) > most ? cells : wider };
 }
 

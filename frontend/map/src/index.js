@@ -114,7 +114,7 @@ class HeadMap {
       this.keys.drop();
       this.takeHits();
     }
-    this.isClose = Boolean(near) && covers(window, near.cells, view.heads);
+    this.isClose = near !== null && (near.count === 0 || covers(window, near.cells, view.heads));
     const column = meta.columns.find((own) => own.name === view.colour);
     this.need({
       column: column && !this.map.values[column.key] ? column.name : null,
@@ -330,7 +330,8 @@ class HeadMap {
 
   say() {
     const { density } = this;
-    this.status.textContent = density ? densityWords({ lit: density.painted.lit, inView: this.isClose ? this.countInView() : null, waiting: Boolean(this.needed) }, this.meta.density) : statusWords(this.map, this.painted);
+    const next = this.needed ? ["fetching …"] : this.drawing.movable ? ["zoom in for single points"] : [];
+    this.status.textContent = density ? densityWords({ lit: density.isCurrent ? density.painted.lit : this.meta.density.points, inView: this.isClose ? this.countInView() : null, next }, this.meta.density) : statusWords(this.map, this.painted);
     this.root.dataset.shown = density && !this.isClose ? "density" : "points";
     this.root.dataset.heads = formatHeads(this.view.heads, this.meta.heads) ?? "all";
     this.root.dataset.lit = String(this.painted.strong);

@@ -26,9 +26,9 @@ export function statusWords(map, { lit, strong }) {
 }
 
 // Where the density is drawn: all points of the chosen heads or, once they are here, those in view.
-export function densityWords({ lit, inView, waiting }, { points: all }) {
+export function densityWords({ lit, inView, next }, { points: all }) {
   if (inView !== null) return `${partOf(inView, all)} in view`;
-  return `Density of ${partOf(lit, all)} · ${waiting ? "fetching single points …" : "zoom in for single points"}`;
+  return [`Density of ${partOf(lit, all)}`, ...next].join(" · ");
 }
 
 // What lies at a place of the density: the heads or topics with the most points there.
