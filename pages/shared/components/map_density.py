@@ -38,7 +38,8 @@ def read_window(text: str, heads: int) -> Window | None:
     own = parse_heads(chosen or None, heads)
     if own is None or not re.fullmatch(r"[0-9]{1,4}(\.[0-9]{1,4}){3}", edges):
         return None
-    return Window(*(int(edge) for edge in edges.split(".")), np.array(sorted(own), dtype=np.int64) - 1)
+    left, low, right, high = (int(edge) for edge in edges.split("."))
+    return Window(left, low, right, high, np.array(sorted(own), dtype=np.int64) - 1)
 
 
 def points_inside(places: np.ndarray, window: Window) -> tuple[np.ndarray, np.ndarray]:
