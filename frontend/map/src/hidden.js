@@ -10,7 +10,7 @@ export function paintedOver(map, heads, view) {
   const top = new Int16Array(SIDE * SIDE).fill(-1);
   const most = new Uint32Array(SIDE * SIDE); // a cell of the density has the colour of the head with the most points
   const weight = (point) => (map.weight ? map.weight[point] : 1);
-  const size = map.x.length > 100_000 ? 0 : map.x.length > 20_000 ? 1 : 2; // half of a point's size in these pixels
+  const size = map.weight || map.x.length > 100_000 ? 0 : map.x.length > 20_000 ? 1 : 2; // half of a point's size in these pixels
   const cell = (value) => Math.floor((value * SIDE) / FULL);
   const chosen = (point) => view.heads.has(map.head[point] + 1);
   const inFront = (point) => map.head[point] + 1 === view.front;

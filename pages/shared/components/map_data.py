@@ -67,6 +67,9 @@ class Needs:
     window: str | None = None
 
 
+_NOTHING = Needs()
+
+
 @dataclass(frozen=True)
 class Column:
     """Something about documents to colour by: ``codes[doc]`` index ``values``, -1 for none of them."""
@@ -91,14 +94,25 @@ def message(
     found: np.ndarray | None,
     known: set[str],
     chosen: int | None = None,
-    needs: Needs = Needs(),  # noqa: B008  (frozen)
+    needs: Needs = _NOTHING,
 ) -> dict[str, Any]:
     """What the browser is told; points, counts and titles only where they are not among the ``known`` keys."""
     drawn = stage_map(state, stage)
     if drawn.is_drawn_whole:
         told = _message(state, stage, drawn, np.arange(len(drawn.places)), known)
         return told | {"hits": None if found is None else found.tolist()}
-    return _about(state, stage, drawn, "density") | _density(state, stage, drawn, found, known, chosen, needs)
+    told = _about(state, stage, drawn, "density")
+    told |= {
+        "density": {"bits": BITS, "points": drawn.shades.size, "most": MOST_IN_VIEW},
+        "hits": None if found is None else found[:_MOST_HITS].tolist(),
+    }
+    told |= _counted(state, stage, told["key"], known, needs.column)
+    first = [] if found is None else found[:MOST_EXTRA].tolist()
+    extra = np.unique(np.array([*first, *([] if chosen is None else [chosen])], dtype=np.int64))
+    if len(extra):
+        told["extra"] = _points(drawn, extra)
+        told["extra_documents"] = _described(documents(state), extra, columns(state))
+    return told | _close_up(state, drawn, needs.window)
 
 
 def message_of_sample(state: RunState, stage: int) -> dict[str, Any]:
@@ -147,42 +161,33 @@ def _about(state: RunState, stage: int, drawn: StageMap, which: str | bytes) -> 
     }
 
 
-def _density(
-    state: RunState,
-    stage: int,
-    drawn: StageMap,
-    found: np.ndarray | None,
-    known: set[str],
-    chosen: int | None,
-    needs: Needs,
-) -> dict[str, Any]:
-    """Counts by head and, for the column that colours, by value; the points of a window, and of found documents."""
-    key, named = f"{_digest(state.run.name, state.analysis_version, 'density')}/{stage}", columns(state)
-    told: dict[str, Any] = {
-        "density": {"bits": BITS, "points": drawn.shades.size, "most": MOST_IN_VIEW},
-        "hits": None if found is None else found[:_MOST_HITS].tolist(),
-    }
+def _counted(state: RunState, stage: int, key: str, known: set[str], colour: str | None) -> dict[str, Any]:
+    """Counts by head and, where a column colours the map, by its values."""
+    told: dict[str, Any] = {}
     if key not in known:
         told["counts"] = _counts(state.run, state.analysis_version, stage, None)
-    own = next((number for number, column in enumerate(named) if column.name == needs.column), None)
+    own = next((number for number, column in enumerate(columns(state)) if column.name == colour), None)
     if own is not None:
         told["column"] = f"c{own}"
         if f"{key}/c{own}" not in known:
             told["values"] = _counts(state.run, state.analysis_version, stage, own)
-    window = None if needs.window is None else read_window(needs.window, drawn.places.shape[1])
-    if window is not None:
-        docs, heads = points_inside(drawn.places, window)
-        if len(docs) <= MOST_IN_VIEW:
-            every, rows = np.unique(docs, return_inverse=True)
-            told["window"] = needs.window
-            told["points"] = _points(drawn, docs, heads).append_column("row", pa.array(rows.astype(np.uint32)))
-            told["documents"] = _described(documents(state), every, named)
-    first = [] if found is None else found[: MOST_EXTRA - 1].tolist()
-    extra = np.unique(np.array([*first, *([] if chosen is None else [chosen])], dtype=np.int64))
-    if len(extra):
-        told["extra"] = _points(drawn, extra)
-        told["extra_documents"] = _described(documents(state), extra, named)
     return told
+
+
+def _close_up(state: RunState, drawn: StageMap, text: str | None) -> dict[str, Any]:
+    """The points of a window with their documents, unless there are too many."""
+    window = None if text is None else read_window(text, drawn.places.shape[1])
+    if window is None:
+        return {}
+    docs, heads = points_inside(drawn.places, window)
+    if len(docs) > MOST_IN_VIEW:
+        return {}
+    every, rows = np.unique(docs, return_inverse=True)
+    return {
+        "window": text,
+        "points": _points(drawn, docs, heads).append_column("row", pa.array(rows.astype(np.uint32))),
+        "documents": _described(documents(state), every, columns(state)),
+    }
 
 
 def _points(drawn: StageMap, docs: np.ndarray, heads: np.ndarray | None = None) -> pa.Table:

@@ -22,7 +22,7 @@ _HEAD, _LOW = 12, 8
 
 
 @dataclass(frozen=True)
-class Window:
+class MapWindow:
     """Cells from ``left`` and ``low`` up to, not including, ``right`` and ``high``; ``heads`` from 0, ascending."""
 
     left: int
@@ -32,17 +32,17 @@ class Window:
     heads: np.ndarray
 
 
-def read_window(text: str, heads: int) -> Window | None:
+def read_window(text: str, heads: int) -> MapWindow | None:
     """The window that "12.40.88.97/1-4,7" names, or None for any other text; without the slash, of all heads."""
     edges, _, chosen = text[:2_000].partition("/")
     own = parse_heads(chosen or None, heads)
     if own is None or not re.fullmatch(r"[0-9]{1,4}(\.[0-9]{1,4}){3}", edges):
         return None
     left, low, right, high = (int(edge) for edge in edges.split("."))
-    return Window(left, low, right, high, np.array(sorted(own), dtype=np.int64) - 1)
+    return MapWindow(left, low, right, high, np.array(sorted(own), dtype=np.int64) - 1)
 
 
-def points_inside(places: np.ndarray, window: Window) -> tuple[np.ndarray, np.ndarray]:
+def points_inside(places: np.ndarray, window: MapWindow) -> tuple[np.ndarray, np.ndarray]:
     """The documents and heads, both from 0, of the points of ``places[doc, head, axis]`` in a window."""
     x, y = (places[:, window.heads, axis] >> _SHIFT for axis in (0, 1))
     hit = (x >= window.left) & (x < window.right) & (y >= window.low) & (y < window.high)
