@@ -23,7 +23,7 @@ except ImportError as error:
         "figure('maps')."
     ) from error
 
-from pages.shared.components.map_data import inside, message, read_area, stage_map
+from pages.shared.components.map_data import columns, inside, message_of_sample, read_area, stage_map
 from pages.shared.data import RunState
 from pages.shared.figures.maps import stage_maps_figure
 from pages.shared.figures.svg import as_svg
@@ -98,9 +98,7 @@ class MapWidget(anywidget.AnyWidget):
     @property
     def colours(self) -> tuple[str, ...]:
         """What ``colour`` can be: head, key/value group, activation, topic, and columns of the corpus."""
-        stage = self.stage or self._opened.stages[0]
-        named = [column["name"] for column in message(self._run_state, stage, None, set())["columns"]]
-        return ("head", "group", "activation", *named)
+        return ("head", "group", "activation", *(column.name for column in columns(self._run_state)))
 
     @property
     def selected_documents(self) -> pd.DataFrame:
@@ -118,7 +116,7 @@ class MapWidget(anywidget.AnyWidget):
             self.set_trait("selected", [])
         self._told = now
         self._turn += 1
-        told = message(self._run_state, self.stage, None, set())
+        told = message_of_sample(self._run_state, self.stage)
         documents, points = told.pop("documents"), told.pop("points")
         titles = documents["title"].to_pylist()
         codes = {name: _packed(documents[name]) for name in documents.column_names if name != "title"}
@@ -150,7 +148,7 @@ class MapWidget(anywidget.AnyWidget):
         polygon = read_area(area if isinstance(area, str) else None, self.stage)
         if polygon is not None:
             within = inside(drawn.places[:, np.array(self.heads, dtype=np.int64) - 1], polygon).any(axis=1)
-            found: list[int] = drawn.docs[within].tolist()
+            found: list[int] = np.flatnonzero(within).tolist()
             return found
         return [doc - 1] if isinstance(doc, int) and 0 < doc <= int(self._opened.manifest.corpus["documents"]) else []
 

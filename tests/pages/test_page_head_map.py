@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.model.shape import ModelShape
@@ -23,9 +22,7 @@ from core.runs.parts import write_table
 from core.runs.run import Run
 from core.runs.schema import MAP
 from core.search.index import scan
-from pages.shared.components import map_data
-from pages.shared.components.map_data import inside, read_area, stage_map
-from pages.shared.data import run_state
+from pages.shared.components.map_data import inside, read_area
 from pages.shared.heads_in_address import format_heads, parse_heads
 from pages.shared.theme import group_colours, head_colours, topic_colours
 from precompute.steps.search import step as search_step
@@ -231,19 +228,11 @@ def test_a_hostile_link_is_left_out_with_a_notice(
     assert told(app)["key"]
 
 
-def test_documents_placed_after_the_fit_are_drawn_too_as_long_as_there_is_room(
-    open_page: Callable[..., AppTest], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_documents_placed_after_the_fit_are_drawn_too(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
     write_mapped(tmp_path, fitted=15)
     app = open_page(tmp_path)
     assert points(app).num_rows == 4 * DOCS
-    assert "documents are drawn" not in said(app)
-    st.cache_resource.clear()
-    monkeypatch.setattr(map_data, "MOST_POINTS", 4 * 17)
-    app = open_page(tmp_path)
-    assert f"17 of {DOCS} documents are drawn" in said(app)
-    drawn = stage_map(run_state("mapped"), 1).docs
-    assert set(range(15)) <= set(drawn.tolist()), "those that the map was fitted on come first"
+    assert "too many to draw" not in said(app)
 
 
 def test_a_run_without_maps_says_what_makes_them(open_page: Callable[..., AppTest], tmp_path: Path) -> None:
@@ -323,43 +312,6 @@ def test_colours_differ_and_groups_share_a_hue() -> None:
             own = np.array(hues[4 * group : 4 * group + 4])
             turned = np.minimum(np.abs(own - own[0]), 1 - np.abs(own - own[0]))
             assert turned.max() < 0.06
-
-
-# A run too large to be drawn whole
-
-
-def test_a_sample_by_topic_is_drawn_the_same_at_every_stage(
-    open_page: Callable[..., AppTest], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(map_data, "MOST_POINTS", 4 * 6)
-    write_mapped(tmp_path)
-    app = open_page(tmp_path, area=LEFT_HALF)
-    assert points(app).num_rows == 4 * 6
-    drawn = stage_map(run_state("mapped"), 1).docs
-    assert sorted(doc % 2 for doc in drawn) == [0, 0, 0, 1, 1, 1], "each topic has its share"
-    assert all(np.array_equal(drawn, stage_map(run_state("mapped"), stage).docs) for stage in (2, 3))
-    assert f"6 of {DOCS} documents are drawn: a sample" in said(app)
-    assert f"Counted among the 6 of {DOCS} documents that are drawn" in said(app)
-    assert "12 points of 6 documents" in said(app)
-
-
-def test_a_chosen_and_a_found_document_are_drawn_besides_the_sample(
-    open_page: Callable[..., AppTest], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(map_data, "MOST_POINTS", 4 * 15)
-    write_mapped(tmp_path, fitted=15)  # documents 0 to 14
-    app = open_page(tmp_path, doc="18", words="document 16.")
-    extra, rows = tables_of(app, "extra"), tables_of(app, "extra_documents")
-    assert rows["doc"].to_pylist() == [16, 17]
-    assert rows["title"].to_pylist() == ["Document 16.", "Document 17."]
-    assert rows["c0"].to_pylist() == [0, 1]
-    assert told(app)["hits"] == [16]
-    # On the grid that the sample's own places span: heads 1 and 3 left, 2 and 4 right, document 17 right of 16.
-    x = extra["x"].to_numpy().astype(int).reshape(2, 4)
-    assert (x[:, [0, 2]] < 32_768).all()
-    assert (x[:, [1, 3]] > 32_768).all()
-    assert (x[1] >= x[0]).all()
-    assert "extra" not in told(open_page(tmp_path, doc="3", words="document 2."))
 
 
 def test_a_run_without_an_index_says_how_much_was_searched(

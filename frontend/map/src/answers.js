@@ -15,8 +15,9 @@ export function forPointers(own) {
     nearest: (x, y, radius, position) => {
       if (!own.painted) return -1;
       const head = own.drawing.headAt ? own.drawing.headAt(...position) : -1;
-      return own.map.grid.nearest(x, y, radius, (point) => own.painted.isLit(point) && (head < 0 || point % own.meta.heads === head));
+      return own.map.grid.nearest(x, y, radius, (point) => own.painted.isLit(point) && (head < 0 || own.map.head[point] === head));
     },
+    here: (x, y, radius) => own.describePlace([x, y], radius),
     describe: (point) => own.describe(point),
     area: (polygon) => own.pick({ area: formatArea(own.meta.stage, polygon) }),
     click: (point) => own.choose(point),
@@ -35,7 +36,7 @@ export function forKeys(own) {
     // A chosen document's point, where there is one.
     start: () => {
       const chosen = own.chosenAt();
-      return nearestTo(own.map, places(), centre(), (point) => lit(point) && (chosen < 0 || Math.floor(point / own.meta.heads) === chosen));
+      return nearestTo(own.map, places(), centre(), (point) => lit(point) && (chosen < 0 || own.map.row[point] === chosen));
     },
     towards: (from, direction, least) => nearestTowards(own.map, places(), from, direction, least, lit),
     show: (point) => {

@@ -4,10 +4,9 @@
 export function nearestTowards(map, places, from, [dx, dy], least, wanted) {
   let found = -1;
   let best = Infinity;
-  const heads = places.length;
   for (let point = 0; point < map.x.length; point += 1) {
     if (!wanted(point)) continue;
-    const [x, y] = spotOf(map, places[point % heads], point);
+    const [x, y] = spotOf(map, places[map.head[point]], point);
     const along = (x - from[0]) * dx + (y - from[1]) * dy;
     const across = Math.abs((x - from[0]) * dy) + Math.abs((y - from[1]) * dx);
     if (along < least || across > along) continue;
@@ -20,10 +19,9 @@ export function nearestTowards(map, places, from, [dx, dy], least, wanted) {
 export function nearestTo(map, places, from, wanted) {
   let found = -1;
   let best = Infinity;
-  const heads = places.length;
   for (let point = 0; point < map.x.length; point += 1) {
     if (!wanted(point)) continue;
-    const [x, y] = spotOf(map, places[point % heads], point);
+    const [x, y] = spotOf(map, places[map.head[point]], point);
     const distance = (x - from[0]) ** 2 + (y - from[1]) ** 2;
     if (distance < best) [found, best] = [point, distance];
   }

@@ -34,15 +34,18 @@ export function listen(stage, ask) {
     stage.ring.style.display = "none";
   };
 
-  const show = (point, near = null) => {
-    const { title, meta, spot } = ask.describe(point);
-    const [x, y] = near ?? spot;
+  const tell = ({ title, meta }, [x, y]) => {
     tip.replaceChildren(element("div", { class: "tip-title" }, title), element("div", { class: "tip-meta" }, meta));
     tip.hidden = false;
     const left = Math.min(Math.max(4, x + 14), Math.max(4, layer.clientWidth - tip.offsetWidth - 4));
     const below = y + 18 + tip.offsetHeight < layer.clientHeight;
     tip.style.left = `${left}px`;
     tip.style.top = `${below ? y + 16 : y - tip.offsetHeight - 10}px`;
+  };
+  const show = (point, near = null) => {
+    const words = ask.describe(point);
+    const { spot } = words;
+    tell(words, near ?? spot);
     stage.ring.style.display = "";
     stage.ring.setAttribute("cx", spot[0]);
     stage.ring.setAttribute("cy", spot[1]);
@@ -51,8 +54,11 @@ export function listen(stage, ask) {
     const position = at(event);
     const point = pick(position, NEAR.mouse);
     layer.style.cursor = point >= 0 && ask.mode() === "pan" ? "pointer" : "";
-    if (point < 0) hide();
-    else show(point, position);
+    if (point >= 0) return show(point, position);
+    hide();
+    const place = ask.place(...position);
+    const words = place && ask.here(...toMap(position, place), (NEAR.mouse / (place[2] - place[0])) * 65535);
+    return words && tell(words, position);
   };
 
   const outline = () => {

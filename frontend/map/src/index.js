@@ -7,7 +7,9 @@ import { ownPart, readOwnPart, writeOwnPart } from "./address.js";
 import { forKeys, forPointers } from "./answers.js";
 import { parseArea } from "./area.js";
 import { formatCamera } from "./camera.js";
+import { closeUp, covers, formatWindow, hasHeads } from "./close_up.js";
 import { chips, colourChoice, frontNote, legend } from "./controls.js";
+import { densityOf, rowsAround } from "./density.js";
 import { spotOf } from "./direction.js";
 import { fitting } from "./fit.js";
 import { frame } from "./frame.js";
@@ -23,11 +25,13 @@ import { fileName, FINE, SCALE, sheet, withoutGround } from "./picture.js";
 import { RasterMap } from "./raster.js";
 import { ringsLayer, ringsOf } from "./rings.js";
 import { SmallMaps } from "./small_maps.js";
-import { keep, mapOf, memory } from "./store.js";
+import { keep, mapOf, memory, windowOf } from "./store.js";
 import { toolBar } from "./tools.js";
-import { captionWords, islandNames, legendEntries, pointWords, statusWords } from "./words.js";
+import { captionWords, densityWords, islandNames, kindNames, legendEntries, placeWords, pointWords, statusWords } from "./words.js";
 
 const SETTLED = 300; // milliseconds without a move until the camera goes into the address
+const STILL = 150; // and until single points are asked for
+const TRIES = 3; // a message may cross another one
 
 export default function headMap({ parentElement }) {
   return mount(parentElement, () => new HeadMap(parentElement.querySelector(".head-map")));
@@ -66,9 +70,10 @@ class HeadMap {
     this.tell = tell;
     if (!meta?.key) return;
     keep(meta);
-    const before = this.meta;
+    const [before, drawn] = [this.meta, this.map];
     this.meta = meta;
-    this.map = mapOf(meta);
+    if (this.needed) this.needed.waiting = false;
+    this.map = mapOf(meta, drawn?.window && windowOf(meta));
     if (!this.map) {
       if (this.asking !== meta.key) {
         this.asking = meta.key;
@@ -78,7 +83,7 @@ class HeadMap {
       return;
     }
     this.asking = null;
-    if (before?.key !== meta.key) this.keys.drop(); // its point is another one's now
+    if (drawn !== this.map) this.keys.drop(); // its point is another one's now
     if (!this.view || before.run !== meta.run) {
       this.view = { heads: parseHeads(null, meta.heads), colour: "head", focus: null, area: null, doc: null, hits: null, camera: null, layout: "one", list: false, front: null };
       this.readAddress(true);
@@ -88,8 +93,50 @@ class HeadMap {
       if (before.turn !== meta.turn) this.readChosen(); // the panel beside the map has opened or closed something
       if (before.turn !== meta.turn) this.takeGiven();
     }
-    this.view.hits = meta.hits ? new Set(meta.hits.map((doc) => this.map.documents.position(doc))) : null;
+    this.takeHits();
     this.show();
+  }
+
+  takeHits() {
+    this.view.hits = this.meta.hits ? new Set(this.meta.hits.map((doc) => this.map.documents.position(doc))) : null;
+  }
+
+  // Beyond a million points: single points where few enough are in view, their density everywhere else. What is missing
+  // for it is asked for.
+  lookCloser() {
+    const { meta, view, drawing } = this;
+    if (!meta.density) return;
+    const near = drawing.movable ? closeUp(drawing.visible(), this.map.counts, view.heads, meta.density) : null;
+    const window = windowOf(meta);
+    const used = near && hasHeads(window, view.heads) ? window : null;
+    if (used !== this.map.window) {
+      this.map = mapOf(meta, used);
+      this.keys.drop();
+      this.takeHits();
+    }
+    this.isClose = near !== null && (near.count === 0 || covers(window, near.cells, view.heads));
+    const column = meta.columns.find((own) => own.name === view.colour);
+    this.need({
+      column: column && !this.map.values[column.key] ? column.name : null,
+      window: near && !this.isClose ? formatWindow(near.asked, view.heads, meta.heads) : null,
+    });
+  }
+
+  need(what) {
+    const sign = what.column || what.window ? JSON.stringify(what) : null;
+    const times = this.needed?.sign === sign ? this.needed.times : 0;
+    if (sign && ((times && this.needed.waiting) || times >= TRIES)) return;
+    this.needed = sign && { sign, times: times + 1, waiting: true };
+    if (sign) this.tell("need", what);
+  }
+
+  // The camera is still: other points may be in view.
+  settle() {
+    const before = this.map;
+    if (!before || !this.meta.density || !this.root.isConnected) return;
+    this.lookCloser();
+    if (this.map !== before) this.show();
+    else this.say();
   }
 
   // Where the page is not ours (a notebook), the address is not the view's: what is shown comes with the message.
@@ -182,12 +229,13 @@ class HeadMap {
 
   fit() {
     const place = this.drawing?.movable && this.drawing.place();
-    const camera = place && fitting(this.map, (point) => this.painted.isLit(point), this.size(), (place[2] - place[0]) / this.drawing.camera().zoom);
+    const [points, { isLit }] = this.density ? [this.density.rows, this.density.painted] : [this.map, this.painted];
+    const camera = place && fitting(points, isLit, this.size(), (place[2] - place[0]) / this.drawing.camera().zoom);
     if (camera) this.drawing.lookAt(camera, true);
   }
 
   choose(point) {
-    const doc = point < 0 ? null : this.map.documents.docs[Math.floor(point / this.meta.heads)] + 1;
+    const doc = point < 0 ? null : this.map.documents.docs[this.map.row[point]] + 1;
     if (doc !== this.view.doc || (doc === null && this.view.area)) this.pick(doc === null ? { doc, area: null } : { doc });
   }
 
@@ -195,47 +243,66 @@ class HeadMap {
     return { ...pointWords(point, this.view, this.map, this.meta), spot: this.spot(point) };
   }
 
+  // Where the density is drawn: which heads or topics have the most points near a place of the map.
+  describePlace(at, radius) {
+    const { density, view, meta } = this;
+    if (!density?.isCurrent || this.isClose || !this.drawing.movable) return null;
+    const of = view.colour === "activation" ? (row) => density.rows.head[row] : density.painted.of;
+    return placeWords(density.rows, rowsAround(density.rows, at, radius), of, kindNames(view, meta), density.painted.isLit);
+  }
+
   spot(point) {
-    const { heads } = this.meta;
-    return spotOf(this.map, this.drawing.places(heads)[point % heads], point);
+    return spotOf(this.map, this.drawing.places(this.meta.heads)[this.map.head[point]], point);
   }
 
   chosenAt() {
     return this.view.doc === null ? -1 : this.map.documents.position(this.view.doc - 1);
   }
 
+  chosenPoints() {
+    const [at, found] = [this.chosenAt(), []];
+    for (let point = 0; at >= 0 && point < this.map.row.length; point += 1) if (this.map.row[point] === at) found.push(point);
+    return found;
+  }
+
   show() {
-    const { paper, ink, dark, ground } = themeOf(this.root);
+    const theme = themeOf(this.root);
+    const { paper, ink, dark, ground } = theme;
     this.paper = paper;
     const change = (what) => this.change(what);
     const focus = this.root.getRootNode().activeElement;
     const mark = focus && this.root.contains(focus) ? [focus.tagName, focus.getAttribute("aria-label") ?? focus.textContent] : null;
-    this.painted = paint(this.view, this.map, this.meta, dark, ground, paper);
-    this.name(dark);
     this.ensureDrawing();
+    this.lookCloser();
+    this.painted = paint(this.view, this.map, this.meta, dark, ground, paper);
+    this.density = this.meta.density ? densityOf(this.view, this.map, this.meta, theme) : null;
+    this.name(dark);
     const note = frontNote(this.view, this.hidden, change);
     this.side.replaceChildren(chips(this.meta, this.view, dark, change), ...(note ? [note] : []), colourChoice(this.meta, this.view, change), legend(this.meta, this.view, this.map, dark, change, () => this.pick({ list: true })));
     this.tools();
+    this.ringed = this.chosenPoints();
     if (mark) [...this.root.querySelectorAll(mark[0])].find((own) => (own.getAttribute("aria-label") ?? own.textContent) === mark[1])?.focus({ preventScroll: true });
     const { drawing } = this;
-    drawing.draw(this.map, this.painted, paper, this.meta, this.view, ink).then(() => this.follow(drawing));
+    drawing.draw(this, paper, this.meta, this.view, ink).then(() => this.follow(drawing));
     this.follow(drawing);
     this.say();
   }
 
   // Names of the islands and heads that are painted over: they change with the map, heads, colouring and order alone.
   name(dark) {
-    const { view, meta, map } = this;
-    const sign = [meta.key, map.x.length, formatHeads(view.heads, meta.heads), view.colour, view.focus, view.front].join("/");
+    const { view, meta, density } = this;
+    const map = density?.rows ?? this.map;
+    const sign = [meta.key, map.x.length, density?.isCurrent, formatHeads(view.heads, meta.heads), view.colour, view.focus, view.front].join("/");
     if (sign === this.named) return;
     this.named = sign;
     const shownHeads = new Uint8Array(meta.heads);
     for (const head of view.heads) shownHeads[head - 1] = 1;
     const { of, column } = colouring(view, map, meta, dark);
     // By activation every shade is a colour; what is named are heads.
-    const kind = view.colour === "activation" ? (point) => point % meta.heads : of;
-    this.islands = islands(map, islandNames(view, meta), kind, (point) => shownHeads[point % meta.heads] === 1, Boolean(column));
-    this.hidden = paintedOver(map, meta.heads, view);
+    const kind = view.colour === "activation" ? (point) => map.head[point] : of;
+    const named = !density || density.isCurrent ? islands(map, islandNames(view, meta), kind, (point) => shownHeads[map.head[point]] === 1, Boolean(column)) : [];
+    this.islands = named.map((island) => ({ ...island, spot: (place) => spotOf(map, place, island.point) }));
+    this.hidden = paintedOver(this.map.counts ?? map, meta.heads, view);
   }
 
   ensureDrawing() {
@@ -262,11 +329,24 @@ class HeadMap {
   }
 
   say() {
-    this.status.textContent = statusWords(this.map, this.painted);
+    const { density } = this;
+    const next = this.needed ? ["fetching …"] : this.drawing.movable ? ["zoom in for single points"] : [];
+    this.status.textContent = density ? densityWords({ lit: density.isCurrent ? density.painted.lit : this.meta.density.points, inView: this.isClose ? this.countInView() : null, next }, this.meta.density) : statusWords(this.map, this.painted);
+    this.root.dataset.shown = density && !this.isClose ? "density" : "points";
     this.root.dataset.heads = formatHeads(this.view.heads, this.meta.heads) ?? "all";
     this.root.dataset.lit = String(this.painted.strong);
     this.root.dataset.colour = this.view.colour;
     this.root.dataset.key = this.meta.key;
+  }
+
+  countInView() {
+    const [left, low, right, high] = this.drawing.visible().map((share) => share * 65535);
+    const { x, y } = this.map;
+    let count = 0;
+    for (let point = 0; point < x.length; point += 1) {
+      if (x[point] >= left && x[point] <= right && y[point] >= low && y[point] <= high && this.painted.isLit(point)) count += 1;
+    }
+    return count;
   }
 
   // After every frame: rings, tip and address go with the map.
@@ -282,6 +362,8 @@ class HeadMap {
       this.view.camera = drawing.camera();
       this.root.dataset.camera = formatCamera(this.view.camera) ?? "whole";
       this.writeSoon();
+      clearTimeout(this.moving);
+      this.moving = setTimeout(() => this.settle(), STILL);
     }
     this.box.dataset.place = place; // for whoever drives the page: where the map lies, and that it is drawn
     const { rings, labels } = this.marks();
@@ -295,11 +377,15 @@ class HeadMap {
     const { drawing, meta, view } = this;
     const scaled = (spot) => spot.map((value) => value * share);
     const size = scaled(this.size());
-    const at = this.chosenAt();
-    const spots = at < 0 ? [] : drawing.places(meta.heads).map((own, head) => scaled(spotOf(this.map, own, at * meta.heads + head)));
+    const places = drawing.places(meta.heads);
+    const spots = this.ringed.map((point) => {
+      const head = this.map.head[point];
+      const [x, y] = scaled(spotOf(this.map, places[head], point));
+      return { x, y, head };
+    });
     const rings = ringsOf(spots, size, view.layout === "one");
     const named = view.layout === "one" && !rings.length;
-    const labels = named ? placed(this.islands, (point) => scaled(this.spot(point)), size, drawing.movable ? drawing.camera().zoom : 1, []) : [];
+    const labels = named ? placed(this.islands, (island) => scaled(island.spot(places[0])), size, drawing.movable ? drawing.camera().zoom : 1, []) : [];
     return { rings, labels };
   }
 
@@ -336,6 +422,7 @@ class HeadMap {
   destroy() {
     clearTimeout(this.writing);
     clearTimeout(this.later);
+    clearTimeout(this.moving);
     window.removeEventListener("popstate", this.onBack);
     window.navigation?.removeEventListener("currententrychange", this.onEntry);
     this.sizes.disconnect();

@@ -28,11 +28,12 @@ export function islands(map, names, of, isLit, pure) {
     const own = of(point);
     const cell = cellOf(point);
     const at = own * CELLS * CELLS + cell;
-    counts[at] += 1;
-    xs[at] += map.x[point];
-    ys[at] += map.y[point];
-    all[cell] += 1;
-    sizes[own] += 1;
+    const weight = map.weight ? map.weight[point] : 1;
+    counts[at] += weight;
+    xs[at] += weight * map.x[point];
+    ys[at] += weight * map.y[point];
+    all[cell] += weight;
+    sizes[own] += weight;
   }
   const found = [];
   for (let own = 0; own < kinds; own += 1) {
@@ -124,8 +125,9 @@ export function placed(found, spotOf, [width, height], zoom, taken) {
   const boxes = [...taken];
   const opacity = Math.max(FAINT, Math.min(1, 1 - ((1 - FAINT) * (zoom - FADES[0])) / (FADES[1] - FADES[0])));
   const shown = [];
-  for (const { text, point } of found) {
-    const [x, y] = spotOf(point);
+  for (const island of found) {
+    const { text } = island;
+    const [x, y] = spotOf(island);
     const wide = text.length * LETTER + 6;
     const own = [x - wide / 2, y - HIGH / 2, x + wide / 2, y + HIGH / 2];
     const free = own[0] >= 0 && own[1] >= 0 && own[2] <= width && own[3] <= height

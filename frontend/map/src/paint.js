@@ -9,30 +9,30 @@ export function colouring(view, map, meta, dark) {
   const scheme = meta.schemes[dark ? "dark" : "light"];
   const { heads } = meta;
   const group = (head) => Math.floor((head * meta.groups) / heads);
-  if (view.colour === "group") return { colours: scheme.groups, of: (point) => group(point % heads) };
+  if (view.colour === "group") return { colours: scheme.groups, of: (point) => group(map.head[point]) };
   if (view.colour === "activation") {
     const shade = (point) => Math.min(SHADES - 1, Math.floor((map.activation[point] * SHADES) / 256));
-    return { colours: scheme.activation, of: (point) => group(point % heads) * SHADES + shade(point) };
+    return { colours: scheme.activation, of: (point) => group(map.head[point]) * SHADES + shade(point) };
   }
   const column = meta.columns.find((candidate) => candidate.name === view.colour);
   if (column) {
-    const codes = map.documents.codes[column.key];
+    const codes = map.documents.codes[column.key] ?? [];
     const colours = scheme.topics.slice(0, column.values.length);
-    return { colours: [...colours, scheme.none], of: (point) => (codes[Math.floor(point / heads)] < 0 ? colours.length : codes[Math.floor(point / heads)]), column };
+    return { colours: [...colours, scheme.none], of: (point) => (codes[map.row[point]] < 0 ? colours.length : codes[map.row[point]]), column };
   }
-  return { colours: scheme.heads, of: (point) => point % heads };
+  return { colours: scheme.heads, of: (point) => map.head[point] };
 }
 
 // Categories: 0 ground, then every colour three times (as it is, strong, faded).
 // Heads that are in front are drawn after all others: ``inFront(point)``.
 export function paint(view, map, meta, dark, ground, paper) {
   const { colours, of, column } = colouring(view, map, meta, dark);
-  const { heads } = meta;
+  const { head, row, weight } = map;
   const count = map.x.length;
   const n = colours.length;
   const category = new Uint16Array(count);
-  const chosen = new Uint8Array(heads);
-  for (const head of view.heads) chosen[head - 1] = 1;
+  const chosen = new Uint8Array(meta.heads);
+  for (const own of view.heads) chosen[own - 1] = 1;
   const polygon = parseArea(view.area, meta.stage);
   const bounds = polygon && [0, 1].map((axis) => [Math.min(...polygon.map((c) => c[axis])), Math.max(...polygon.map((c) => c[axis]))]);
   const position = view.doc === null ? -1 : map.documents.position(view.doc - 1);
@@ -41,9 +41,9 @@ export function paint(view, map, meta, dark, ground, paper) {
   const highlighting = polygon || position >= 0 || searching;
   let [strong, lit] = [0, 0];
   for (let point = 0; point < count; point += 1) {
-    const at = Math.floor(point / heads);
+    const at = row[point];
     const own = of(point);
-    const shown = chosen[point % heads] === 1 && (!focusing || own === view.focus);
+    const shown = chosen[head[point]] === 1 && (!focusing || own === view.focus);
     let high = at === position;
     if (!high && shown && highlighting) {
       if (searching && view.hits.has(at)) high = true;
@@ -53,11 +53,13 @@ export function paint(view, map, meta, dark, ground, paper) {
         high = x >= bounds[0][0] && x <= bounds[0][1] && y >= bounds[1][0] && y <= bounds[1][1] && contains(polygon, x, y);
       }
     }
-    if (high) strong += 1;
-    if (high || shown) lit += 1;
+    const points = weight ? weight[point] : 1;
+    if (high) strong += points;
+    if (high || shown) lit += points;
     category[point] = high ? 1 + n + own : !shown ? 0 : highlighting ? 1 + 2 * n + own : 1 + own;
   }
-  const size = count > 100_000 ? 1.6 : count > 20_000 ? 2.4 : 4;
+  const all = meta.density?.points ?? count;
+  const size = all > 100_000 ? 1.6 : all > 20_000 ? 2.4 : 4;
   const large = strong > 4_000 ? size * 1.25 : Math.max(7, size * 1.7);
   const faded = colours.map((colour) => mix(colour, paper, dark ? 0.74 : 0.72));
   const repeat = (value) => colours.map(() => value);
@@ -68,7 +70,7 @@ export function paint(view, map, meta, dark, ground, paper) {
     sizes: [size * 0.8, ...repeat(size), ...repeat(large), ...repeat(size * 0.9)],
     isStrongCategory: (own) => own > n && own <= 2 * n,
     isLit: (point) => category[point] !== 0,
-    inFront: view.front === null ? null : (point) => point % heads === view.front - 1,
+    inFront: view.front === null ? null : (point) => head[point] === view.front - 1,
     lit,
     of,
     palette: colours,
@@ -87,6 +89,12 @@ export function rgb(colour) {
   if (short) return [...short[1]].map((digit) => parseInt(digit + digit, 16));
   const numbers = colour.match(/[\d.]+/g) ?? [255, 255, 255];
   return numbers.slice(0, 3).map(Number);
+}
+
+// As a pixel's number, red in the lowest byte: every browser there is counts bytes from the low end.
+export function packed(colour) {
+  const [r, g, b] = rgb(colour);
+  return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 }
 
 // The theme's colours, which Streamlit gives as variables.

@@ -3,7 +3,7 @@
 // selecting are done elsewhere (grid.js, area.js).
 
 import { limited, WHOLE } from "./camera.js";
-import { layers, rgb } from "./paint.js";
+import { layers, packed } from "./paint.js";
 
 const MANY = 100_000; // from here on small points are squares without blending: nobody sees the difference
 const ROUND = 3.5; // pixels of the screen: from here on a point is a disc in any case
@@ -26,10 +26,10 @@ export class RasterMap {
     this.resize(width, height);
   }
 
-  // Resolves when the points are on the screen.
-  draw(map, painted, paper) {
+  // Resolves when the points are on the screen. ``density`` is a picture that lies under them.
+  draw({ map, painted, density }, paper) {
     const colours = Uint32Array.from(painted.colours, (colour) => packed(colour));
-    this.drawn = { map, painted, paper: packed(paper), colours, order: orderOf(painted, map.x.length) };
+    this.drawn = { map, painted, density, paper: packed(paper), colours, order: orderOf(painted, map.x.length) };
     return this.redraw().then(() => {
       this.canvas.dataset.drawn = String(Number(this.canvas.dataset.drawn ?? 0) + 1);
     });
@@ -57,7 +57,10 @@ export class RasterMap {
     const place = this.place().map((value) => value * ratio);
     // Points grow with the map, but slower than it.
     const grown = (ratio * Math.asinh(Math.max(1, this.looking.zoom))) / Math.asinh(1);
-    paintPoints(new Uint32Array(image.data.buffer), [canvas.width, canvas.height], this.drawn, place, grown);
+    const pixels = new Uint32Array(image.data.buffer).fill(this.drawn.paper);
+    const { density } = this.drawn;
+    if (density) paintCells(pixels, [canvas.width, canvas.height], density.at(density.levelFor(place[2] - place[0])), place);
+    paintPoints(pixels, [canvas.width, canvas.height], this.drawn, place, grown);
     context.putImageData(image, 0, 0);
   }
 
@@ -69,6 +72,13 @@ export class RasterMap {
     const side = (Math.min(width, height) / MARGIN) * zoom;
     const [left, bottom] = [width / 2 - x * side, height / 2 + y * side];
     return [left, bottom - side, left + side, bottom];
+  }
+
+  // [left, low, right, high] of what the box shows, as shares of the map's width and height.
+  visible() {
+    const [wide, tall] = this.size.map((length) => (length * MARGIN) / (2 * Math.min(...this.size) * this.looking.zoom));
+    const { x, y } = this.looking;
+    return [x - wide, y - tall, x + wide, y + tall];
   }
 
   // Where each head's map lies: all on one.
@@ -152,8 +162,7 @@ export class RasterMap {
 }
 
 // Every point on ``pixels``, a number a pixel; ``place`` is the whole map's, and sizes are multiplied by ``grown``.
-function paintPoints(pixels, [width, height], { map, painted, paper, colours, order }, [left, top, right, bottom], grown) {
-  pixels.fill(paper);
+function paintPoints(pixels, [width, height], { map, painted, colours, order }, [left, top, right, bottom], grown) {
   const { x, y } = map;
   const { category } = painted;
   const [across, down] = [(right - left) / 65535, (bottom - top) / 65535];
@@ -176,6 +185,21 @@ function paintPoints(pixels, [width, height], { map, painted, paper, colours, or
     if (from < 0 || start < 0 || from + side > width || start + side > height) continue;
     for (let row = start * width + from, end = row + side * width; row < end; row += width) {
       for (let at = row; at < row + side; at += 1) pixels[at] = colours[own];
+    }
+  }
+}
+
+// Every pixel has the colour of the cell that its middle lies in, if that has one. A cell is as wide as the points in it.
+function paintCells(pixels, [width, height], { side, pixels: cells }, [left, top, right, bottom]) {
+  const cellAt = (share) => Math.floor(((share * 65535 + 0.5) / 65536) * side);
+  const columns = Int32Array.from({ length: width }, (_, h) => cellAt((h + 0.5 - left) / (right - left)));
+  for (let v = 0; v < height; v += 1) {
+    const row = cellAt((bottom - v - 0.5) / (bottom - top));
+    if (row < 0 || row >= side) continue;
+    for (let h = 0; h < width; h += 1) {
+      const column = columns[h];
+      const colour = column >= 0 && column < side ? cells[row * side + column] : 0;
+      if (colour) pixels[v * width + h] = colour;
     }
   }
 }
@@ -227,12 +251,6 @@ function discsOf(size, width) {
     };
   });
   return { reach, masks };
-}
-
-// As a pixel's number, red in the lowest byte: every browser there is counts bytes from the low end.
-function packed(colour) {
-  const [r, g, b] = rgb(colour);
-  return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 }
 
 // Which point comes when: ground first, highlighted ones last, heads in front between; null where all are alike.

@@ -9,10 +9,10 @@ const MOST_LABELS = 40;
 const LETTER = 7; // pixels, about
 const HIGH = 13;
 
-// ``spots[head]`` on the screen; a ring is { x, y, head, label }, and its label null where there is no room for it.
+// ``spots`` are { x, y, head } on the screen; a ring is { x, y, head, label }, and its label null where there is no room for it.
 export function ringsOf(spots, [width, height], labelled) {
-  const inside = ([x, y]) => x > -RADIUS && y > -RADIUS && x < width + RADIUS && y < height + RADIUS;
-  const rings = spots.map(([x, y], head) => ({ x, y, head, label: null })).filter(({ x, y }) => inside([x, y])).slice(0, MOST);
+  const inside = ({ x, y }) => x > -RADIUS && y > -RADIUS && x < width + RADIUS && y < height + RADIUS;
+  const rings = spots.filter(inside).map((spot) => ({ ...spot, label: null })).slice(0, MOST);
   if (!labelled || spots.length > MOST_LABELS) return rings;
   const taken = rings.map(({ x, y }) => boxAround(x, y, 2 * RADIUS, 2 * RADIUS));
   const free = (own) => own[0] >= 0 && own[1] >= 0 && own[2] <= width && own[3] <= height

@@ -21,7 +21,8 @@ export class SmallMaps {
     this.canvas.dataset.drawn = String(Number(this.canvas.dataset.drawn ?? 0) + 1);
   }
 
-  drawOn(canvas, ratio, map, painted, paper, meta, view, ink) {
+  // Density, where there is one, is all that fits into a small map.
+  drawOn(canvas, ratio, { map, painted, density }, paper, meta, view, ink) {
     const [width, height] = this.size;
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
@@ -29,10 +30,11 @@ export class SmallMaps {
     context.fillStyle = paper;
     context.fillRect(0, 0, canvas.width, canvas.height);
     this.cells = cellsOf(width, height, meta.heads);
-    const shown = painted.colours.map(rgb);
+    const [points, looks] = density ? [density.rows, density.painted] : [map, painted];
+    const shown = looks.colours.map(rgb);
     this.cells.forEach((cell, head) => {
       const side = Math.max(8, Math.floor(cell.side * ratio));
-      const image = densityImage(map, painted, shown, rgb(paper), side, ratio, meta.heads, head);
+      const image = densityImage(points, looks, shown, rgb(paper), side, ratio, meta.heads, head);
       context.putImageData(image, Math.round(cell.x * ratio), Math.round(cell.y * ratio));
     });
     this.label(context, ratio, view, ink);
@@ -97,15 +99,15 @@ function cellsOf(width, height, heads) {
 // more points fall on a pixel, the further it is from the paper.
 function densityImage(map, painted, colours, paper, side, ratio, heads, only) {
   const image = new ImageData(side, side);
-  const counts = new Uint16Array(side * side);
+  const counts = new Uint32Array(side * side);
   const layer = new Uint16Array(side * side);
   const count = map.x.length;
-  const few = count / heads < 3_000;
+  const few = !map.weight && count / heads < 3_000;
   const rank = (category) => (category === 0 ? 0 : painted.isStrongCategory(category) ? 2 : 1);
   const front = new Uint8Array(painted.inFront ? side * side : 0); // pixels that the head in front has taken
   let most = 1;
   for (let point = 0; point < count; point += 1) {
-    const own = point % heads === only;
+    const own = map.head[point] === only;
     const category = own ? painted.category[point] : 0;
     const x = Math.floor((map.x[point] * (side - 1)) / 65535);
     const y = side - 1 - Math.floor((map.y[point] * (side - 1)) / 65535);
@@ -118,7 +120,7 @@ function densityImage(map, painted, colours, paper, side, ratio, heads, only) {
           layer[at] = category;
           if (painted.inFront) front[at] = painted.inFront(point) ? 1 : 0;
         }
-        counts[at] += 1;
+        counts[at] += map.weight ? map.weight[point] : 1;
         if (counts[at] > most) most = counts[at];
       }
     }

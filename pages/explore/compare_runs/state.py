@@ -83,14 +83,12 @@ def matches(pair: Pair, stage: int) -> HeadMatches | None:
 
 def pair_maps(pair: Pair, stage: int) -> PairMaps | None:
     """The shared documents on both maps; None if the maps have no document in common."""
-    drawn = [stage_map(one, stage) for one in pair.both]
-    rows = np.stack([_rows(one.docs, pair.shared[:, side]) for side, one in enumerate(drawn)], axis=1)
-    kept = np.flatnonzero((rows >= 0).all(axis=1))
-    if not len(kept):
+    if not len(pair.shared):
         return None
+    drawn = [stage_map(one, stage) for one in pair.both]
     most = max(1, MOST_POINTS // max(one.places.shape[1] for one in drawn))
-    kept = kept[np.sort(np.random.default_rng(0).permutation(len(kept))[:most])]
-    here, there = (one.places[rows[kept, side]] for side, one in enumerate(drawn))
+    kept = np.sort(np.random.default_rng(0).permutation(len(pair.shared))[:most])
+    here, there = (one.places[pair.shared[kept, side]] for side, one in enumerate(drawn))
     return PairMaps(pair.shared[kept], (here, there), len(pair.shared) - len(kept))
 
 
@@ -118,14 +116,6 @@ def brush_from_address(stage: int) -> Brush | None:
             st.toast("The link names a selection that does not exist; it is ignored.", icon=":material/link_off:")
         choice_to_url("brush", "", "")
     return None
-
-
-def _rows(docs: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """The index of each of ``wanted`` in ``docs``, which is ascending; −1 if it is missing."""
-    if not len(docs):
-        return np.full(len(wanted), -1)
-    at = np.minimum(np.searchsorted(docs, wanted), len(docs) - 1)
-    return np.where(docs[at] == wanted, at, -1)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Finding the documents that both runs share …")

@@ -20,8 +20,8 @@ from pages.explore.head_map.state import (
     to_address,
 )
 from pages.shared.components.beside import asked, beside
-from pages.shared.components.map import head_map
-from pages.shared.components.map_data import MOST_EXTRA, StageMap, message, stage_map
+from pages.shared.components.map import head_map, map_needs
+from pages.shared.components.map_data import MOST_EXTRA, MOST_IN_VIEW, StageMap, message, stage_map
 from pages.shared.controls import SEARCH_HELP, choose_stage, say_what_was_searched
 from pages.shared.data import RunState, search
 from pages.shared.document_list import read_document
@@ -53,17 +53,18 @@ def one_map(state: RunState) -> None:
     with right:
         found = _search(state)
     drawn = stage_map(state, stage)
-    _say_what_is_left_out(drawn)
+    _say_that_density_is_shown(drawn)
     turn = decided()
     known: set[str] = st.session_state.setdefault(_KNOWN, set())
-    told = message(state, stage, None if found is None else found.docs, known, linked_document(count))
+    docs = None if found is None else found.docs
+    told = message(state, stage, docs, known, linked_document(count), map_needs(st.query_params.get("colour")))
     told |= {"turn": turn, "chosen": chosen_in_address(count)}
     places = beside("map")
     with places.picture:
         event = head_map(told, lambda: asked("map"))
-        known |= {told["key"], told["base"]}
+        known |= {told["key"], told["base"], f"{told['key']}/{told.get('column')}"}
         if event.wanted:  # another tab of this session, or a message that was lost
-            known -= {told["key"], told["base"]}
+            known.clear()
             st.rerun(scope="fragment")
         if event.picked is not None:
             to_address(event.picked)
@@ -81,10 +82,9 @@ def one_map(state: RunState) -> None:
 def _take_away(state: RunState, stage: int, drawn: StageMap) -> None:
     assert state.manifest is not None
     documents, heads = drawn.places.shape[:2]
-    sample = f", a sample of {documents + drawn.left_out:,}" if drawn.left_out else ""
     sentence = (
         f"Map (t-SNE) of {documents * heads:,} vectors at stage {stage} {STAGES[stage].name}: {heads} heads of "
-        f"{documents:,} documents{sample}. Nearby points are similar vectors; axes have no unit."
+        f"{documents:,} documents. Nearby points are similar vectors; axes have no unit."
     )
     downloads("head-map", lambda: read_map(state.run, stage), Paper(None, [sentence], own="head-map"))
 
@@ -141,10 +141,11 @@ def _search(state: RunState) -> Found | None:
     return Found(" ".join(words), found.docs, found.more)
 
 
-def _say_what_is_left_out(drawn: StageMap) -> None:
-    if drawn.left_out:
+def _say_that_density_is_shown(drawn: StageMap) -> None:
+    if not drawn.is_drawn_whole:
         st.caption(
-            f":material/filter_alt: {len(drawn.docs):,} of {len(drawn.docs) + drawn.left_out:,} documents are drawn: "
-            "a sample stratified by topic. A document that you choose is always drawn, and so are up to "
-            f"{MOST_EXTRA} search results."
+            f":material/blur_on: {drawn.shades.size:,} points are too many to draw one by one: the map shows their "
+            "density, coloured by the head or topic with the most points in each place. Zoom in, or choose fewer "
+            f"heads, to see single points (up to {MOST_IN_VIEW:,} in view). The open document and up to {MOST_EXTRA} "
+            "search results are always drawn as points."
         )

@@ -41,9 +41,6 @@ def selection(
     chosen = np.flatnonzero(of_doc)
     points, docs = int(of_head.sum()), len(chosen)
     st.subheader(f"{_counted(points, 'point')} of {_counted(docs, 'document')}", anchor=False)
-    if drawn.left_out:
-        every = len(drawn.docs) + drawn.left_out
-        st.caption(f"Counted among the {len(drawn.docs):,} of {every:,} documents that are drawn.")
     if not len(chosen):
         st.caption("This area contains no point of the chosen heads.")
         document()
@@ -52,7 +49,7 @@ def selection(
     own = [ranges((np.flatnonzero(row) + 1).tolist(), "–", ", ") for row in hit[order]]
     _table(
         state,
-        drawn.docs[order],
+        order,
         {"points": of_doc[order], "heads": own},
         {
             "points": st.column_config.ProgressColumn(
@@ -68,9 +65,9 @@ def selection(
     if len(chosen) > MOST_ROWS:
         st.caption(f"The {MOST_ROWS:,} documents with the most points inside, of {len(chosen):,}.")
     document()
-    _head_shares(of_head, heads_chosen, len(drawn.docs))
+    _head_shares(of_head, heads_chosen, len(of_doc))
     if named := columns(state):
-        _value_shares(named[0], drawn.docs, of_doc)
+        _value_shares(named[0], of_doc)
 
 
 def value_list(state: RunState, value: Value) -> None:
@@ -148,8 +145,8 @@ def _head_shares(of_head: np.ndarray, heads: frozenset[int], docs: int) -> None:
     )
 
 
-def _value_shares(column: Column, docs: np.ndarray, of_doc: np.ndarray) -> None:
-    codes = column.codes[docs]
+def _value_shares(column: Column, of_doc: np.ndarray) -> None:
+    codes = column.codes
     labelled = codes >= 0
     count = len(column.values)
     here = np.bincount(codes[labelled], weights=of_doc[labelled], minlength=count)

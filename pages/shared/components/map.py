@@ -9,9 +9,10 @@ from typing import Any
 
 import streamlit as st
 
+from pages.shared.components.map_data import Needs
 from pages.shared.components.mount import component
 
-_FEED = "head map feed"
+_FEED, _NEEDS = "head map feed", "what the head map needs"
 _HERE = Path(__file__).parent
 _map = component(
     "map", "map.js", html='<div class="head-map"></div>', css=(_HERE / "map.css").read_text(encoding="utf-8")
@@ -27,6 +28,13 @@ class MapEvent:
     wanted: str | None
 
 
+def map_needs(colour: str | None) -> Needs:
+    """What the browser has asked for and was not sent yet; at first it needs the column that the address names."""
+    asked: Mapping[str, Any] = st.session_state.pop(_NEEDS, {})
+    column, window = asked.get("column", colour), asked.get("window")
+    return Needs(column if isinstance(column, str) else None, window if isinstance(window, str) else None)
+
+
 def head_map(message: Mapping[str, Any], on_pick: Callable[[], None] = lambda: None) -> MapEvent:
     """Draws the map; ``on_pick`` is called when a gesture has chosen something on it.
 
@@ -38,6 +46,11 @@ def head_map(message: Mapping[str, Any], on_pick: Callable[[], None] = lambda: N
         if isinstance(told, Mapping) and told.get("opens") is True:
             on_pick()
 
+    def needs_more() -> None:
+        told = (st.session_state.get(_FEED) or {}).get("need")
+        if isinstance(told, Mapping):
+            st.session_state[_NEEDS] = told
+
     _map(key="head map")
     result = _feed(
         key=_FEED,
@@ -45,6 +58,7 @@ def head_map(message: Mapping[str, Any], on_pick: Callable[[], None] = lambda: N
         height=1,
         on_picked_change=picked_on_map,
         on_want_change=lambda: None,
+        on_need_change=needs_more,
     )
     picked, wanted = result.get("picked"), result.get("want")
     return MapEvent(

@@ -20,17 +20,20 @@ from core.runs.labels import label_codes
 from core.runs.parquet import RowLookup
 from core.runs.results import read_map, read_topics
 from core.runs.run import Run
-from pages.shared.data import RunState, documents, points
+from pages.shared.components.map_density import BITS, counts_by_head, counts_by_value, points_inside, read_window
+from pages.shared.data import RunState, documents
 from pages.shared.run_version import FIGURES, one_version
 from pages.shared.text import shortened
 from pages.shared.theme import UNLABELLED, activation_colours, group_colours, head_colours, ramp_colours, topic_colours
 
 MOST_POINTS = 1_024_000
-"""That are sent and drawn, five bytes each: 32,000 documents of a model with 32 heads."""
+"""That are sent and drawn, five bytes each: 32,000 documents of a model with 32 heads. Of more their density is."""
+MOST_IN_VIEW = 100_000
+"""Where density is drawn: single points, with their documents' titles, are sent if no more are in view."""
 MOST_EXTRA = 500
-"""Documents that are drawn besides the sample, because they were found or chosen."""
-_MOST_LOOKED_AT = 5_000
-"""Of those that were found, as many are looked for beyond the sample."""
+"""Documents whose points are drawn over the density, because they were found or chosen."""
+_MOST_HITS = 5_000
+"""Documents that were found, as many as are highlighted where density is drawn and single points are in view."""
 MOST_VALUES = 16
 """A corpus column with more values than this is no colouring."""
 MOST_TOPICS = 40
@@ -40,29 +43,31 @@ _RESERVED = ("head", "group", "activation", "topic")
 
 @dataclass(frozen=True)
 class StageMap:
-    """One stage's points: ``places[doc, head, axis]`` and ``activation[doc, head]`` on a grid, for drawn documents."""
+    """One stage's points on a grid: ``places[doc, head, axis]`` and, for the activation, ``shades[doc, head]``."""
 
-    docs: np.ndarray
     places: np.ndarray
-    points: pa.Table
-    grid: MapGrid
+    shades: np.ndarray
+    fitted: np.ndarray
+    """``[doc]``: whether the map was fitted on it, or it was placed afterwards."""
     low: float
     high: float
-    left_out: int
-    """Documents that are not drawn."""
+    """The activations that are drawn weakest and strongest."""
+
+    @property
+    def is_drawn_whole(self) -> bool:
+        """Whether all points are drawn one by one; otherwise their density is."""
+        return self.shades.size <= MOST_POINTS
 
 
 @dataclass(frozen=True)
-class MapGrid:
-    """From a map's own coordinates to the fine grid: one scale for both axes, and a margin."""
+class Needs:
+    """What the browser asks for where density is drawn: a column to colour by, and a window's single points."""
 
-    middle: np.ndarray
-    span: float
+    column: str | None = None
+    window: str | None = None
 
-    def of(self, places: np.ndarray) -> np.ndarray:
-        """``places[…, axis]`` on the grid; what lies beyond its edge comes to lie on it."""
-        scaled = np.rint(((places - self.middle) / self.span + 0.5) * _FULL)
-        return np.clip(np.nan_to_num(scaled), 0, _FULL).astype(np.uint16)
+
+_NOTHING = Needs()
 
 
 @dataclass(frozen=True)
@@ -83,30 +88,58 @@ def columns(state: RunState) -> tuple[Column, ...]:
     return _columns(state.run, state.analysis_version)
 
 
-def beyond(drawn: StageMap, docs: Sequence[int] | np.ndarray) -> np.ndarray:
-    """Those of ``docs`` that the sample has not, at most MOST_EXTRA: they are drawn besides it."""
-    return np.setdiff1d(np.asarray(docs, dtype=np.int64)[:_MOST_LOOKED_AT], drawn.docs)[:MOST_EXTRA]
-
-
 def message(
-    state: RunState, stage: int, found: np.ndarray | None, known: set[str], chosen: int | None = None
+    state: RunState,
+    stage: int,
+    found: np.ndarray | None,
+    known: set[str],
+    chosen: int | None = None,
+    needs: Needs = _NOTHING,
 ) -> dict[str, Any]:
-    """What the browser is told; points and titles only where they are not among the ``known`` keys.
+    """What the browser is told; points, counts and titles only where they are not among the ``known`` keys."""
+    drawn = stage_map(state, stage)
+    if drawn.is_drawn_whole:
+        told = _message(state, stage, drawn, np.arange(len(drawn.places)), known)
+        return told | {"hits": None if found is None else found.tolist()}
+    told = _about(state, stage, drawn, "density")
+    told |= {
+        "density": {"bits": BITS, "points": drawn.shades.size, "most": MOST_IN_VIEW},
+        "hits": None if found is None else found[:_MOST_HITS].tolist(),
+    }
+    told |= _counted(state, stage, told["key"], known, needs.column)
+    first = [] if found is None else found[:MOST_EXTRA].tolist()
+    extra = np.unique(np.array([*first, *([] if chosen is None else [chosen])], dtype=np.int64))
+    if len(extra):
+        told["extra"] = _points(drawn, extra)
+        told["extra_documents"] = _described(documents(state), extra, columns(state))
+    return told | _close_up(state, drawn, needs.window)
 
-    Documents that were found, and the ``chosen`` one, are drawn though the sample has them not.
-    """
+
+def message_of_sample(state: RunState, stage: int) -> dict[str, Any]:
+    """The same for who cannot ask for more: the points of all documents or, of too many, of a sample by topic."""
+    drawn = stage_map(state, stage)
+    docs = np.arange(len(drawn.places)) if drawn.is_drawn_whole else _sample(state.run, drawn)
+    return _message(state, stage, drawn, docs, set()) | {"hits": None}
+
+
+def _message(state: RunState, stage: int, drawn: StageMap, docs: np.ndarray, known: set[str]) -> dict[str, Any]:
+    told = _about(state, stage, drawn, docs.tobytes())
+    if told["key"] not in known:
+        told["points"] = _points(drawn, docs)
+    if told["base"] not in known:
+        told["documents"] = _described(documents(state), docs, columns(state))
+    return told
+
+
+def _about(state: RunState, stage: int, drawn: StageMap, which: str | bytes) -> dict[str, Any]:
+    """What is told in any case; ``which`` documents are shown makes it another map."""
     assert state.manifest is not None
-    shape, drawn, named = state.manifest.shape, stage_map(state, stage), columns(state)
-    wanted = [*([] if chosen is None else [chosen]), *([] if found is None else found[:_MOST_LOOKED_AT].tolist())]
-    extra = beyond(drawn, wanted) if drawn.left_out else np.empty(0, dtype=np.int64)
-    if chosen is not None and drawn.left_out and chosen not in extra and chosen not in drawn.docs:
-        extra = np.sort(np.append(extra[: MOST_EXTRA - 1], chosen))
-    base = _digest(state.run.name, state.analysis_version, drawn.docs.tobytes())
-    key = f"{base}/{stage}"
-    told: dict[str, Any] = {
+    shape, named = state.manifest.shape, columns(state)
+    base = _digest(state.run.name, state.analysis_version, which)
+    return {
         "run": state.run.name,
         "base": base,
-        "key": key,
+        "key": f"{base}/{stage}",
         "stage": stage,
         "stage_name": STAGES[stage].name,
         "heads": shape.heads,
@@ -125,30 +158,44 @@ def message(
             for number, column in enumerate(named)
         ],
         "schemes": _schemes(shape.heads, shape.kv_heads, max([8, *(len(column.values) for column in named)])),
-        "hits": None if found is None else _lit(drawn, extra, found),
     }
-    if len(extra):
-        told["extra"] = _extra(state, stage, drawn, extra)
-        told["extra_documents"] = _described(documents(state), extra, named)
+
+
+def _counted(state: RunState, stage: int, key: str, known: set[str], colour: str | None) -> dict[str, Any]:
+    """Counts by head and, where a column colours the map, by its values."""
+    told: dict[str, Any] = {}
     if key not in known:
-        told["points"] = drawn.points
-    if base not in known:
-        told["documents"] = _described(documents(state), drawn.docs, named)
+        told["counts"] = _counts(state.run, state.analysis_version, stage, None)
+    own = next((number for number, column in enumerate(columns(state)) if column.name == colour), None)
+    if own is not None:
+        told["column"] = f"c{own}"
+        if f"{key}/c{own}" not in known:
+            told["values"] = _counts(state.run, state.analysis_version, stage, own)
     return told
 
 
-def _lit(drawn: StageMap, extra: np.ndarray, found: np.ndarray) -> list[int]:
-    """Of the documents that were found those that are on the map."""
-    if not drawn.left_out:
-        return found.tolist()
-    return np.intersect1d(found, np.concatenate([drawn.docs, extra])).tolist()
+def _close_up(state: RunState, drawn: StageMap, text: str | None) -> dict[str, Any]:
+    """The points of a window with their documents, unless there are too many."""
+    window = None if text is None else read_window(text, drawn.places.shape[1])
+    if window is None:
+        return {}
+    docs, heads = points_inside(drawn.places, window)
+    if len(docs) > MOST_IN_VIEW:
+        return {}
+    every, rows = np.unique(docs, return_inverse=True)
+    return {
+        "window": text,
+        "points": _points(drawn, docs, heads).append_column("row", pa.array(rows.astype(np.uint32))),
+        "documents": _described(documents(state), every, columns(state)),
+    }
 
 
-def _extra(state: RunState, stage: int, drawn: StageMap, docs: np.ndarray) -> pa.Table:
-    rows = points(state, stage, docs)
-    grid = drawn.grid.of(np.stack([rows["x"].to_numpy(), rows["y"].to_numpy()], axis=1))
-    activation = _shades(np.nan_to_num(rows["activation"].to_numpy()), drawn.low, drawn.high)
-    return pa.table({"x": grid[:, 0], "y": grid[:, 1], "activation": activation})
+def _points(drawn: StageMap, docs: np.ndarray, heads: np.ndarray | None = None) -> pa.Table:
+    """All points of documents or, with ``heads`` for each of the documents, those alone."""
+    at = (docs,) if heads is None else (docs, heads)
+    places = drawn.places[at].reshape(-1, 2)
+    found = pa.table({"x": places[:, 0], "y": places[:, 1], "activation": drawn.shades[at].reshape(-1)})
+    return found if heads is None else found.append_column("head", pa.array(heads.astype(np.uint16)))
 
 
 def read_area(text: str | None, stage: int) -> np.ndarray | None:
@@ -192,34 +239,40 @@ def inside(places: np.ndarray, polygon: np.ndarray) -> np.ndarray:
 @one_version(*FIGURES)
 def _stage_map(run: Run, version: str, stage: int) -> StageMap:
     table, heads = read_map(run, stage), run.manifest().shape.heads
-    fitted = table["fitted"].to_numpy().reshape(-1, heads).all(axis=1)
-    shown = np.arange(len(fitted)) if len(fitted) * heads <= MOST_POINTS else _sampled(run, fitted, heads)
-    places = np.stack([table[axis].to_numpy().reshape(-1, heads)[shown] for axis in ("x", "y")], axis=-1)
-    low, high = places.min(axis=(0, 1)), places.max(axis=(0, 1))
-    grid = MapGrid((low + high) / 2, float((high - low).max()) * 1.04 or 1.0)
-    at = grid.of(places)
-    activation = table["activation"].to_numpy().reshape(-1, heads)[shown]
+    x, y, activation, fitted = (
+        table[name].to_numpy().reshape(-1, heads) for name in ("x", "y", "activation", "fitted")
+    )
     weak, strong = (float(value) for value in np.quantile(activation, (0.02, 0.98)))
-    shades = _shades(activation, weak, strong)
-    drawn = pa.table({"x": at[..., 0].reshape(-1), "y": at[..., 1].reshape(-1), "activation": shades.reshape(-1)})
-    at.setflags(write=False)
-    docs = table["doc"].to_numpy()[::heads][shown]
-    return StageMap(docs, at, drawn, grid, weak, strong, len(fitted) - len(shown))
+    shades = np.clip((activation - weak) / ((strong - weak) or 1.0), 0, 1) * 255
+    found = StageMap(_on_grid(np.stack([x, y], axis=-1)), shades.astype(np.uint8), fitted.all(axis=1), weak, strong)
+    found.places.setflags(write=False)
+    return found
 
 
-def _sampled(run: Run, fitted: np.ndarray, heads: int) -> np.ndarray:
+def _on_grid(places: np.ndarray) -> np.ndarray:
+    """``places[doc, head, axis]`` on the fine grid: one scale for both axes, and a margin."""
+    low, high = places.min(axis=(0, 1)), places.max(axis=(0, 1))
+    span = float((high - low).max()) * 1.04 or 1.0
+    return np.asarray(np.rint(((places - (low + high) / 2) / span + 0.5) * _FULL).astype(np.uint16))
+
+
+@st.cache_resource(max_entries=9, show_spinner="Counting points …")
+@one_version(*FIGURES)
+def _counts(run: Run, version: str, stage: int, column: int | None) -> pa.Table:
+    drawn = _stage_map(run, version, stage)
+    if column is None:
+        return counts_by_head(drawn.places, drawn.shades)
+    return counts_by_value(drawn.places, _columns(run, version)[column].codes)
+
+
+def _sample(run: Run, drawn: StageMap) -> np.ndarray:
     """Documents that the map was fitted on first, then those that were placed among them; both stratified by topic."""
     names = run.documents(["topic"])["topic"].combine_chunks().dictionary_encode()
-    topics, room = pc.fill_null(names.indices, -1).to_numpy(), max(1, MOST_POINTS // heads)
-    chosen = np.flatnonzero(fitted)
+    topics, room = pc.fill_null(names.indices, -1).to_numpy(), max(1, MOST_POINTS // drawn.places.shape[1])
+    chosen = np.flatnonzero(drawn.fitted)
     chosen = chosen[stratified(topics[chosen], room)]
-    rest = np.flatnonzero(~fitted)
+    rest = np.flatnonzero(~drawn.fitted)
     return np.sort(np.concatenate([chosen, rest[stratified(topics[rest], room - len(chosen))]]))
-
-
-def _shades(activation: np.ndarray, weak: float, strong: float) -> np.ndarray:
-    scaled = np.clip((activation - weak) / ((strong - weak) or 1.0), 0, 1) * 255
-    return np.asarray(scaled.astype(np.uint8))
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

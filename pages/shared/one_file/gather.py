@@ -17,7 +17,7 @@ from core.runs.results import read_analysis, read_own_similarity, read_tables, r
 from core.runs.run import Run
 from core.runs.schema import ANALYSIS
 from core.runs.steps import command, maker_of
-from pages.shared.components.map_data import message
+from pages.shared.components.map_data import message_of_sample
 from pages.shared.data import RunState
 from pages.shared.figures.similarity import colour_limit
 from pages.shared.findings import FIRST, TITLES
@@ -27,7 +27,7 @@ from pages.shared.text import shortened, visible
 from pages.shared.theme import DIVERGING, FRAME, GROUND, INK
 
 MOST_POINTS = 160_000
-"""Points per map; the app draws twice as many."""
+"""Points per map."""
 MOST_COLUMNS = 6_000
 """Documents of the heat map."""
 PER_TOPIC = 120
@@ -129,7 +129,7 @@ def _maps(state: RunState, packed: Packed) -> tuple[dict[str, Any], list[int]]:
     assert state.manifest is not None
     heads, found, base = state.manifest.shape.heads, {}, None
     for stage in state.manifest.stages:
-        told = message(state, stage, None, set())
+        told = message_of_sample(state, stage)
         points, about = told.pop("points"), told.pop("documents")
         docs = about["doc"].to_numpy()
         if base is None:
