@@ -52,7 +52,7 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
         *voting_findings(retrieval, given),
         *aspect_findings(aspects),
     ]
-    said += ablation_findings(**_ablation_rows(ablated)) if ablated else []
+    said += ablation_findings(ablated["ablation"], ablated["ablation_noise"]) if ablated else []
     if for_machines:
         found = {
             "run": name,
@@ -67,7 +67,7 @@ def report(cache: Path, name: str, for_machines: bool = False, threshold: float 
             "topic_merges": {"stage": merges.stage, "threshold": merges.merges.threshold, "groups": merges.groups},
             **({"retrieval": retrieval_json(retrieval)} if retrieval else {}),
             **({"aspects": aspects_json(aspects)} if aspects else {}),
-            **({"ablation": ablation_json(**_ablation_rows(ablated))} if ablated else {}),
+            **({"ablation": ablation_json(ablated["ablation"], ablated["ablation_noise"])} if ablated else {}),
             "findings": [vars(finding) for finding in said],
         }
         return json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False)
@@ -219,10 +219,6 @@ def _ablation(found: dict[str, list[Row]], tables: Tables) -> list[str]:
         f"{counts['documents']:,} documents; change in points or degrees"
     )
     return ["", title, *(f"  {line}" for line in ablation_lines(found["ablation"]))]
-
-
-def _ablation_rows(found: dict[str, list[Row]]) -> dict[str, list[Row]]:
-    return {"rows": found["ablation"], "noise": found["ablation_noise"]}
 
 
 def _agreement(compared: list[Compared], aspect: str = "labels") -> list[str]:
