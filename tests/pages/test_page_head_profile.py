@@ -155,8 +155,8 @@ def test_the_first_head_with_its_figures(open_page: Callable[..., AppTest], plan
             for name in ("selectivity", "alignment", "mean")
         ),
         *(
-            f"random slices {100 * null[name]['slices_low']:.1f}\u00a0% to {100 * null[name]['slices_high']:.1f}\u00a0%: "
-            f"{verdict[name]}"
+            f"random slices {100 * null[name]['slices_low']:.1f}\u00a0% to "
+            f"{100 * null[name]['slices_high']:.1f}\u00a0%: {verdict[name]}"
             for name in ("names", "examples")
         ),
         "normal distribution 0.14",
