@@ -50,9 +50,9 @@ CLOSER = """() => new Promise((resolve) => {
   const map = deep(".head-map"), box = deep(".head-map .box");
   const { left, top } = box.getBoundingClientRect();
   const [first, high, last, low] = box.dataset.place.split(" ").map(Number);
-  // The middle of the island in the corner below, on eight times the scale: as large as the box.
+  // Towards the island in the corner below, to 18 times the scale: part of it fills the box.
   const at = { clientX: left + first + (last - first) * 0.074, clientY: top + high + (low - high) * 0.683 };
-  for (let turn = 0; turn < 5; turn += 1) {
+  for (let turn = 0; turn < 7; turn += 1) {
     box.dispatchEvent(new WheelEvent("wheel", { ...at, deltaY: -100, bubbles: true, cancelable: true, ctrlKey: true }));
   }
   const start = performance.now();
