@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from app import DEFAULT, PAGES
-from tests.support.browser import Windows, settle, still
+from tests.support.browser import settle, still
 from tests.support.servers import SLOW
 
 NOTE_VIOLATIONS = """
@@ -79,25 +79,24 @@ def address(served: Callable[[Path], str], pictures_cache: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def load(browser: Browser, windows: Windows, address: str) -> Callable[[str, int], Load]:
-    """Opens a page by its address, with every file fetched anew; once, whatever is asked about it."""
+def load(browser: Browser, address: str) -> Callable[[str, int], Load]:
+    """Opens a page by its address in a window of its own; once, whatever is asked about it."""
 
     @functools.cache
     def opened(path: str, width: int) -> Load:
-        with windows.page() as page:
-            page.set_viewport_size({"width": width, "height": 1000})
-            page.add_init_script(NOTE_VIOLATIONS + NOTE_SHIFTS)
-            session, failed = page.context.new_cdp_session(page), list[str]()
-            session.send("Network.enable")
-            session.send("Network.setCacheDisabled", {"cacheDisabled": True})
-            page.on("response", lambda answer: failed.append(answer.url) if answer.status >= 400 else None)
-            page.goto(f"{address}/{path.removeprefix(DEFAULT)}")
-            expect(page.locator(LATE[path]).first).to_be_visible(timeout=SLOW)
-            settle(page)
-            box = still(page.locator(INSIGHT.get(path, "h1")).first)
-            below = box["y"] + box["height"] - 1000
-            shift = largest_window(page.evaluate("window.shifts"))
-            return Load(below, shift, page.evaluate("window.violations"), failed)
+        context = browser.new_context(viewport={"width": width, "height": 1000})
+        context.add_init_script(NOTE_VIOLATIONS + NOTE_SHIFTS)
+        page, failed = context.new_page(), list[str]()
+        page.on("response", lambda answer: failed.append(answer.url) if answer.status >= 400 else None)
+        page.goto(f"{address}/{path.removeprefix(DEFAULT)}")
+        expect(page.locator(LATE[path]).first).to_be_visible(timeout=SLOW)
+        settle(page)
+        box = still(page.locator(INSIGHT.get(path, "h1")).first)
+        below = box["y"] + box["height"] - 1000
+        shift = largest_window(page.evaluate("window.shifts"))
+        found = Load(below, shift, page.evaluate("window.violations"), failed)
+        context.close()
+        return found
 
     return opened
 

@@ -547,6 +547,7 @@ def test_a_twin_that_would_take_too_long_is_left_out_and_the_report_says_so(tmp_
     ]
 
 
+@pytest.mark.slow
 def test_the_report_compares_the_runs_of_one_model(tmp_path: Path) -> None:
     """Head 3 carries the topic in both runs, the other heads noise: no random slice has all of head 3's dimensions."""
 
