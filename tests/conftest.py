@@ -45,12 +45,17 @@ MARKS = {
 REAL = ("all-MiniLM-L6-v2", "SmolLM2-135M")
 """Models with all their weights: a test that has one of them among its parameters is slow."""
 LONGEST = (
-    "browser_your_document", "browser_map_more", "browser_heat_map", "browser_login", "browser_untrusted", "dockerfile",
-    "browser_pages", "browser_demo", "browser_head_map", "browser", "browser_attention", "browser_retrieval_lab",
-    "browser_layers", "browser_take_away", "metrics", "load", "memory", "hub", "engines_ray", "real_models", "embed",
-    "page_heat_map", "analyse", "faults", "remote", "engines", "cli",
+    "browser_your_document", "browser_map_more", "dockerfile", "browser_demo", "browser_retrieval_lab",
+    "browser_take_away", "browser_load", "browser_heat_map", "browser_accessibility", "browser_shares",
+    "browser_untrusted", "browser_beside", "browser_tasks", "browser_attention", "browser_pages", "browser_story",
+    "browser_layers", "browser", "browser_login", "browser_why", "browser_aspects", "browser_map_explains",
+    "browser_head_map", "browser_compare_runs", "analyse", "ablate_real", "layers", "real_shares", "faults",
+    "engines_ray", "remote", "cli", "label", "ablation", "real_models", "embed", "memory", "fuzz_files", "checksums",
+    "head_types", "false_claims", "renewal", "slim", "page_your_document", "hub",
 )  # fmt: skip
-"""Files that take long, the longest first: a worker that began one in the end would be waited for by the others."""
+"""Files that take long, the longest first: a worker that began one in the end would be waited for by the others.
+
+The first one makes the caches of the demo; the second needs none of them."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses by the marks

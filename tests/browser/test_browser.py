@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.support.browser import choose, eventually, fits, settle
+from tests.support.browser import choose, eventually, fits, narrow, settle
 from tests.support.servers import SLOW
 
 
@@ -36,7 +36,7 @@ def open_with_the_keyboard(page: Page) -> None:
     expect(text).to_have_text(re.compile(r"[\s\S]{200}"))
 
 
-def test_head_stage_and_document_by_hand_and_the_link_elsewhere(page: Page, browser: Browser, address: str) -> None:
+def test_head_stage_and_document_by_hand_and_the_link_elsewhere(page: Page, elsewhere: Page, address: str) -> None:
     page.goto(address)
     expect(page.locator(".hs-cards").first).to_be_visible(timeout=SLOW)
     first = titles(page)
@@ -49,11 +49,9 @@ def test_head_stage_and_document_by_hand_and_the_link_elsewhere(page: Page, brow
     page.wait_for_url(lambda url: "stage=3" in url and "head=5" in url)
     expect(page.locator(".hs-cards").first.locator(".hs-title")).not_to_have_text(first)
     changed = titles(page)
-    elsewhere = browser.new_context(viewport={"width": 1400, "height": 1000}).new_page()
     elsewhere.goto(page.url)
     expect(elsewhere.get_by_role("heading", name="Nearest in head 5")).to_be_visible(timeout=SLOW)
     expect(elsewhere.locator(".hs-cards").first.locator(".hs-title")).to_have_text(changed, timeout=SLOW)
-    elsewhere.context.close()
     page.go_back()
     page.wait_for_url(lambda url: "stage=3" not in url)
     expect(page.get_by_text("before the heads are mixed").first).to_be_visible(timeout=SLOW)
@@ -62,10 +60,8 @@ def test_head_stage_and_document_by_hand_and_the_link_elsewhere(page: Page, brow
     expect(page.get_by_text("not guaranteed to correspond to heads").first).to_be_visible(timeout=SLOW)
 
 
-def test_a_narrow_screen_scrolls_only_downwards(browser: Browser, address: str) -> None:
-    context = browser.new_context(viewport={"width": 420, "height": 900}, color_scheme="dark")
-    page = context.new_page()
-    page.goto(address)
+def test_a_narrow_screen_scrolls_only_downwards(page: Page, address: str) -> None:
+    narrow(page, "dark").goto(address)
     expect(page.locator(".hs-cards").first).to_be_visible(timeout=SLOW)
     settle(page)
     fits(page, 420)
@@ -76,7 +72,6 @@ def test_a_narrow_screen_scrolls_only_downwards(browser: Browser, address: str) 
                 assert box is None or box["x"] + box["width"] <= 420
 
     eventually(page, nothing_sticks_out)
-    context.close()
 
 
 def test_untrusted_titles_do_nothing(

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from pages.shared.theme import head_colours
 from tests.pages.test_page_head_map import DOCS, LEFT_HALF, write_mapped
-from tests.support.browser import eventually, fits, settle, still
+from tests.support.browser import eventually, fits, narrow, settle, still
 from tests.support.caches import made_once
 from tests.support.servers import SLOW
 
@@ -130,7 +130,7 @@ def test_hover_names_the_point_click_lights_up_its_document_and_a_box_those_insi
     shown(page, "lit", "20")
 
 
-def test_a_lasso_fills_the_table_and_its_link_opens_elsewhere(page: Page, browser: Browser, address: str) -> None:
+def test_a_lasso_fills_the_table_and_its_link_opens_elsewhere(page: Page, elsewhere: Page, address: str) -> None:
     traffic = Traffic(page)
     open_map(page, address)
     page.get_by_role("button", name="Lasso").click()
@@ -142,11 +142,9 @@ def test_a_lasso_fills_the_table_and_its_link_opens_elsewhere(page: Page, browse
     shown(page, "lit", "20")
     page.wait_for_url("**/head_map?area=1_*")
     assert sum(traffic.sent) < 4_000
-    other = browser.new_context(viewport={"width": 1400, "height": 1000}).new_page()
-    open_map(other, page.url)
-    expect(other.get_by_role("heading", name="20 points of 10 documents")).to_be_visible(timeout=SLOW)
-    shown(other, "lit", "20")
-    other.context.close()
+    open_map(elsewhere, page.url)
+    expect(elsewhere.get_by_role("heading", name="20 points of 10 documents")).to_be_visible(timeout=SLOW)
+    shown(elsewhere, "lit", "20")
     page.get_by_role("button", name="head 1", exact=True).click()
     expect(page.get_by_role("heading", name="10 points of 10 documents")).to_be_visible(timeout=SLOW)
     settle(page)
@@ -203,10 +201,8 @@ def test_untrusted_titles_and_topics_do_nothing(page: Page, address: str) -> Non
     assert page.evaluate("window.hit") is None
 
 
-def test_a_narrow_screen_scrolls_only_downwards(browser: Browser, address: str) -> None:
-    context = browser.new_context(viewport={"width": 420, "height": 900}, color_scheme="dark")
-    page = context.new_page()
-    open_map(page, f"{address}?colour=topic&area={LEFT_HALF}")
+def test_a_narrow_screen_scrolls_only_downwards(page: Page, address: str) -> None:
+    open_map(narrow(page, "dark"), f"{address}?colour=topic&area={LEFT_HALF}")
     fits(page, 420)
 
     def nothing_sticks_out() -> None:
@@ -216,4 +212,3 @@ def test_a_narrow_screen_scrolls_only_downwards(browser: Browser, address: str) 
             assert box["x"] + box["width"] <= 420
 
     eventually(page, nothing_sticks_out)
-    context.close()

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
-from tests.support.browser import Fingers, eventually, fits, settle, still
+from tests.support.browser import Fingers, eventually, fits, narrow, settle, still
 from tests.support.servers import SLOW
 
 GAP, FULL_GAP = 3, 4
@@ -164,25 +165,22 @@ def test_names_open_a_head_s_profile_and_a_topic_s_documents(page: Page, address
     page.wait_for_url("**/head_profile?*head=9*")
 
 
-def test_a_link_shows_the_same_elsewhere(page: Page, browser: Browser, address: str, columns: list[Column]) -> None:
+def test_a_link_shows_the_same_elsewhere(page: Page, elsewhere: Page, address: str, columns: list[Column]) -> None:
     canvas = opened(page, address)
     canvas.click(position=place(canvas, 6, 20))
     shows(page, columns[20], 6)
     page.wait_for_url("**/heat_map?*head=6*")
-    context = browser.new_context(viewport={"width": 1400, "height": 1000})
-    elsewhere = context.new_page()
     opened(elsewhere, page.url)
     shows(elsewhere, columns[20], 6)
-    context.close()
 
 
 @pytest.mark.parametrize(
     ("scheme", "topics"), [("light", ""), ("dark", "?t=" + ",".join(str(topic) for topic in range(25)))]
 )
-def test_a_narrow_screen_has_no_overlap(browser: Browser, address: str, scheme: str, topics: str) -> None:
-    context = browser.new_context(viewport={"width": 420, "height": 900}, color_scheme=scheme)
-    page = context.new_page()
-    opened(page, address + topics)
+def test_a_narrow_screen_has_no_overlap(
+    page: Page, address: str, scheme: Literal["light", "dark"], topics: str
+) -> None:
+    opened(narrow(page, scheme), address + topics)
     fits(page, 420)
 
     def names_have_room() -> None:
@@ -193,13 +191,10 @@ def test_a_narrow_screen_has_no_overlap(browser: Browser, address: str, scheme: 
         assert all(left >= 0 and right <= 420 for left, right in edges)
 
     eventually(page, names_have_room)
-    context.close()
 
 
-def test_fingers_open_zoom_and_scroll(browser: Browser, address: str, columns: list[Column]) -> None:
-    context = browser.new_context(viewport={"width": 420, "height": 900}, has_touch=True)
-    context.set_default_timeout(SLOW)
-    page = context.new_page()
+def test_fingers_open_zoom_and_scroll(phone: Page, address: str, columns: list[Column]) -> None:
+    page = phone
     canvas, chart, fingers = opened(page, address), page.locator(".hs-heat-map"), Fingers(page)
     canvas.scroll_into_view_if_needed()
     box = still(canvas)
@@ -227,7 +222,6 @@ def test_fingers_open_zoom_and_scroll(browser: Browser, address: str, columns: l
     page.wait_for_function(
         "before => document.querySelector('[data-testid=stMain]').scrollTop > before + 40", arg=before
     )
-    context.close()
 
 
 BIG = """

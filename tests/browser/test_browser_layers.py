@@ -79,11 +79,11 @@ def test_curves_are_drawn_and_a_cell_opens_its_head(page: Page, address: str, ca
     cell(grid, 2, 3).click()
     expect(page.get_by_role("heading", name="Layer 2, head 3, at stage 1")).to_be_visible()
     (row,) = rows(run, "layers", layer=2, stage=1, head=3, measure="topic_match")
-    expect(figure(page, "Topic match")).to_have_text(f"{row['value']:.2f}")
+    expect(figure(page, "Topic match")).to_have_text(f"{100 * row['value']:.1f}\u00a0%")
     expect(cell(grid, 2, 3)).to_have_attribute("aria-selected", "true")
     expect(page).to_have_url(re.compile(r"layer=2.*head=3|head=3.*layer=2"))
     expect(cell(grid, 2, 3)).to_have_attribute(
-        "aria-label", re.compile(rf"^Layer 2, head 3, Topic match {row['value']:.2f} ")
+        "aria-label", re.compile(rf"^Layer 2, head 3, Topic match {100 * row['value']:.1f}\s%")
     )
 
     settle(page)

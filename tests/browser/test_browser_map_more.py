@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.test_browser_head_map import open_map, serve_mapped, shown, spot
 from tests.pages.test_page_head_map import DOCS
@@ -24,23 +24,6 @@ FOOT = 34
 @pytest.fixture(scope="module")
 def address(served: Callable[[Path], str], tmp_path_factory: pytest.TempPathFactory) -> str:
     return serve_mapped(served, tmp_path_factory)
-
-
-@pytest.fixture
-def phone(browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 420, "height": 900}, has_touch=True)
-    context.set_default_timeout(SLOW)
-    yield context.new_page()
-    context.close()
-
-
-@pytest.fixture
-def elsewhere(browser: Browser) -> Iterator[Page]:
-    """Another browser of the same size."""
-    context = browser.new_context(viewport={"width": 1400, "height": 1000})
-    context.set_default_timeout(SLOW)
-    yield context.new_page()
-    context.close()
 
 
 def place(page: Page) -> np.ndarray:
@@ -250,9 +233,7 @@ def test_rings_in_one_map_a_head(page: Page, address: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["one", "heads"])
-def test_a_picture_is_taken_away(browser: Browser, address: str, kind: str) -> None:
-    context = browser.new_context(viewport={"width": 1400, "height": 1000})
-    page = context.new_page()
+def test_a_picture_is_taken_away(page: Page, address: str, kind: str) -> None:
     layout = "&layout=heads" if kind == "heads" else "&camera=0.45,0.5,1.1"
     open_map(page, f"{address}?doc=6{layout}")
     expect(page.locator(".rings circle.own")).to_have_count(4)
@@ -276,7 +257,6 @@ def test_a_picture_is_taken_away(browser: Browser, address: str, kind: str) -> N
     assert (np.abs(picture - paper).sum(axis=2) > 40)[-2 * FOOT :].sum() > 200  # the caption's letters
     after = rings(page)
     np.testing.assert_allclose(after, before, atol=1)  # and the map is as it was
-    context.close()
 
 
 def test_camera_and_layout_are_in_the_link(page: Page, elsewhere: Page, address: str) -> None:

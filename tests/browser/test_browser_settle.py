@@ -1,10 +1,11 @@
-"""What the browser tests wait by: a page that is settled can be read once, with all that it will show."""
+"""What the browser tests wait by: a page that is settled can be read once; and what one leaves to the next: nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page
 
 from tests.support.browser import settle
@@ -31,3 +32,24 @@ def test_a_settled_page_is_there_whole_at_first_after_a_click_and_in_two_passes(
         settle(page)
         assert page.locator(".last").all_inner_texts() == [f"pressed {count} times"]
         page.get_by_role("button", name="More").click()
+
+
+LEAVE = """async () => {
+  const found = [document.cookie, localStorage.length, sessionStorage.length, (await indexedDB.databases()).length,
+                 innerWidth, matchMedia('(prefers-color-scheme: dark)').matches];
+  document.cookie = 'left=behind';
+  for (const kept of [localStorage, sessionStorage]) kept.setItem('left', 'behind');
+  await new Promise((done) => { indexedDB.open('left').onsuccess = ({target}) => done(target.result.close()); });
+  window.open('about:blank');
+  return found;
+}"""
+
+
+@pytest.mark.parametrize("time", ["first", "second"])
+def test_a_test_finds_nothing_that_another_one_has_left(page: Page, elsewhere: Page, phone: Page, time: str) -> None:
+    for reader, width in ((page, 1400), (elsewhere, 1400), (phone, 420)):
+        reader.route("**", lambda request: request.fulfill(body="", content_type="text/html"))
+        reader.goto("http://127.0.0.1/left")
+        assert reader.evaluate(LEAVE) == ["", 1, 0, 0, width, False]  # what is stored is that the tour is closed
+        reader.emulate_media(color_scheme="dark")
+        reader.set_viewport_size({"width": 300, "height": 300})

@@ -64,7 +64,7 @@ def test_layers_and_aspects_show_shares_of_an_inner_layer(
         if (row["layer"], row["stage"], row["head"], row["measure"]) == (1, 4, 2, "topic_match")
     ]
     own = page.get_by_test_id("stMetric").filter(has=page.get_by_text("Topic match", exact=True))
-    expect(own.get_by_test_id("stMetricValue")).to_have_text(f"{row['value']:.2f}")
+    expect(own.get_by_test_id("stMetricValue")).to_have_text(f"{100 * row['value']:.1f}\u00a0%")
     expect(page).to_have_url(re.compile("stage=4"))
     fits(page, width)
 

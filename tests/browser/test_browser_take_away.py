@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 from pypdf import PdfReader
 
 from tests.support.browser import settle
@@ -23,9 +23,10 @@ def address(served: Callable[[Path], str], retrieved_cache: Path) -> str:
     return served(retrieved_cache)
 
 
-def test_the_link_that_is_copied_opens_the_same_view_for_somebody_else(browser: Browser, address: str) -> None:
-    mine = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
-    page = mine.new_page()
+def test_the_link_that_is_copied_opens_the_same_view_for_somebody_else(
+    page: Page, elsewhere: Page, address: str
+) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto(f"{address}/?head=5&stage=2")
     expect(page.get_by_text("Nearest in head 5")).to_be_visible(timeout=SLOW)
     settle(page)
@@ -33,13 +34,9 @@ def test_the_link_that_is_copied_opens_the_same_view_for_somebody_else(browser: 
     expect(page.get_by_role("button", name="Copied")).to_be_visible(timeout=SLOW)
     link = page.evaluate("navigator.clipboard.readText()")
     assert link == page.url
-    mine.close()
-    other = browser.new_context()
-    page = other.new_page()
-    page.goto(link)
-    expect(page.get_by_text("Nearest in head 5")).to_be_visible(timeout=SLOW)
-    expect(page.get_by_role("radio", name="2 projected").first).to_be_checked(timeout=SLOW)
-    other.close()
+    elsewhere.goto(link)
+    expect(elsewhere.get_by_text("Nearest in head 5")).to_be_visible(timeout=SLOW)
+    expect(elsewhere.get_by_role("radio", name="2 projected").first).to_be_checked(timeout=SLOW)
 
 
 def test_a_figure_is_saved_as_it_looks(page: Page, address: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from core.model.embedder import Embedder, EmbedderConfig
 from core.model.ledger import explain
@@ -68,11 +68,8 @@ def sums(page: Page) -> list[dict[str, float]]:
 
 
 @pytest.mark.parametrize("width", [1400, 420])
-def test_the_numbers_shown_add_up_to_the_cosine_shown(
-    browser: Browser, address: str, cosine: float, width: int
-) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 1000})
-    page = context.new_page()
+def test_the_numbers_shown_add_up_to_the_cosine_shown(page: Page, address: str, cosine: float, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 1000})
     page.goto(f"{address}/?run=small&doc=2&why=3")
     expect(page.get_by_text(re.compile(r"^Pairs of words: together"))).to_be_visible(timeout=SLOW)
     settle(page)
@@ -91,7 +88,6 @@ def test_the_numbers_shown_add_up_to_the_cosine_shown(
 
     eventually(page, adds_up)
     fits(page, width)
-    context.close()
 
 
 def test_a_click_on_a_head_shows_its_words_and_is_in_the_address(page: Page, address: str) -> None:

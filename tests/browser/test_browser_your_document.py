@@ -13,12 +13,12 @@ import docx
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 from pypdf import PdfWriter
 
 from core.runs.results import read_topics
 from core.runs.run import Run
-from tests.support.browser import choose, fits, settle
+from tests.support.browser import choose, fits, narrow, settle
 from tests.support.servers import SLOW
 
 SENTENCE = "The council voted to close the harbour road to lorries after a petition of four hundred residents"
@@ -345,12 +345,11 @@ def test_a_long_document_is_read_in_chunks(opened: Callable[..., Page]) -> None:
 
 
 def test_another_person_s_page_does_not_freeze_or_show_anything(
-    opened: Callable[..., Page], browser: Browser, address: str
+    opened: Callable[..., Page], elsewhere: Page, address: str
 ) -> None:
     page = opened()
     paste(page, "A private letter about a lighthouse. " + SENTENCE)
-    context = browser.new_context(viewport={"width": 420, "height": 900})
-    other = context.new_page()
+    other = narrow(elsewhere)
     other.goto(f"{address}/topics")
     expect(other.get_by_role("heading", name="Topics", exact=True)).to_be_visible(timeout=SLOW)
     other.goto(f"{address}/your_document")
@@ -359,6 +358,5 @@ def test_another_person_s_page_does_not_freeze_or_show_anything(
     other.get_by_role("button", name="Try an example").click()
     through(other)
     fits(other, 420)
-    context.close()
     through(page)
     assert "lighthouse" not in page.url

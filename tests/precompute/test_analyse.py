@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -67,6 +68,20 @@ def planted(tmp_path: Path) -> Run:
     return write_run(tmp_path, "planted", SHAPE, vectors, LABELS, part_size=50)
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """The same, analysed; tests that change it copy it."""
+    run = write_run(tmp_path_factory.mktemp("analysed"), "planted", SHAPE, vectors, LABELS, part_size=50)
+    assert not analysed(run).skipped
+    return run
+
+
+@pytest.fixture
+def copied(made: Run, tmp_path: Path) -> Run:
+    shutil.copytree(made.folder, tmp_path / made.name)
+    return Run(tmp_path, made.name)
+
+
 def analysed(run: Run, **settings: Any) -> StepResult:
     return analyse.run(AnalyseConfig(run.cache, run.name, **{"model": MODEL, **settings}))
 
@@ -82,10 +97,9 @@ def files(run: Run) -> dict[str, bytes]:
     return {str(path.relative_to(run.folder)): path.read_bytes() for path in paths}
 
 
-def test_similarity_is_the_cosine_within_each_heads_slice(planted: Run) -> None:
-    analysed(planted)
-    topics = read_topics(planted).names
-    found = np.concatenate(list(read_similarity(planted, 2, len(topics)))).astype(np.float32)
+def test_similarity_is_the_cosine_within_each_heads_slice(made: Run) -> None:
+    topics = read_topics(made).names
+    found = np.concatenate(list(read_similarity(made, 2, len(topics)))).astype(np.float32)
     rows_, own = vectors(2, 0, 120).astype(np.float16).astype(np.float32), PLANTED[2]
     for doc, head, topic in ((0, 1, 0), (64, 4, 5), (119, 3, 2)):
         a, b = rows_[doc].reshape(4, 8)[head - 1], own[topics[topic]].reshape(4, 8)[head - 1]
@@ -95,10 +109,9 @@ def test_similarity_is_the_cosine_within_each_heads_slice(planted: Run) -> None:
     assert found.shape == (120, 5, 6)
 
 
-def test_the_planted_head_is_selective_for_its_topic_and_no_other_is(planted: Run) -> None:
-    analysed(planted)
+def test_the_planted_head_is_selective_for_its_topic_and_no_other_is(made: Run) -> None:
     for stage in (1, 2, 3):
-        roles = {row["head"]: row for row in rows(planted, "profiles", stage=stage, slicing="heads")}
+        roles = {row["head"]: row for row in rows(made, "profiles", stage=stage, slicing="heads")}
         assert roles[FOLLOWER]["role"] == "selective"
         assert roles[FOLLOWER]["topic"] == FOLLOWED
         assert FOLLOWED in roles[FOLLOWER]["because"]
@@ -107,24 +120,22 @@ def test_the_planted_head_is_selective_for_its_topic_and_no_other_is(planted: Ru
         assert roles[0]["role"] is None  # the full embedding is no head
 
 
-def test_the_probe_parts_the_heads_and_chance_stands_beside_it(planted: Run) -> None:
-    analysed(planted)
+def test_the_probe_parts_the_heads_and_chance_stands_beside_it(made: Run) -> None:
     for split in ("sample", "document"):
-        (overall,) = rows(planted, "probe", stage=1, slicing="heads", split=split, head=0)
+        (overall,) = rows(made, "probe", stage=1, slicing="heads", split=split, head=0)
         assert overall["chance"] == 0.25
         assert overall["low"] <= overall["value"] <= overall["high"]
         assert overall["train"] + overall["test"] == 480
-        counts = rows(planted, "confusion", stage=1, slicing="heads", split=split)
+        counts = rows(made, "confusion", stage=1, slicing="heads", split=split)
         right = sum(row["samples"] for row in counts if row["head"] == row["predicted"])
         assert overall["value"] == pytest.approx(right / overall["test"])
-        recall = rows(planted, "probe", stage=1, slicing="heads", split=split, head=2)[0]["value"]
+        recall = rows(made, "probe", stage=1, slicing="heads", split=split, head=2)[0]["value"]
         own = [row["samples"] for row in counts if row["head"] == 2]
         assert recall == pytest.approx(own[1] / sum(own))
 
 
-def test_topic_match_has_every_method_and_its_baselines(planted: Run) -> None:
-    analysed(planted)
-    found = rows(planted, "topic_match", stage=1, slicing="heads", within=5)
+def test_topic_match_has_every_method_and_its_baselines(made: Run) -> None:
+    found = rows(made, "topic_match", stage=1, slicing="heads", within=5)
     assert [row["method"] for row in found] == [
         "full",
         *["head"] * 4,
@@ -136,14 +147,13 @@ def test_topic_match_has_every_method_and_its_baselines(planted: Run) -> None:
     assert {row["majority"] for row in found} == {5 / 6}  # every topic has 20 of the 120
     assert {row["documents"] for row in found} == {120}
     # With six topics the nearest ten are all: certain, whatever the method.
-    assert {row["rate"] for row in rows(planted, "topic_match", within=10)} == {1.0}
+    assert {row["rate"] for row in rows(made, "topic_match", within=10)} == {1.0}
 
 
-def test_mismatches_are_the_documents_whose_label_is_not_the_nearest(planted: Run) -> None:
-    analysed(planted)
-    topics = read_topics(planted).names
-    values = np.concatenate(list(read_similarity(planted, 3, 6)))[:, 0].astype(np.float32)
-    found = {row["doc"]: row for row in rows(planted, "mismatches", stage=3)}
+def test_mismatches_are_the_documents_whose_label_is_not_the_nearest(made: Run) -> None:
+    topics = read_topics(made).names
+    values = np.concatenate(list(read_similarity(made, 3, 6)))[:, 0].astype(np.float32)
+    found = {row["doc"]: row for row in rows(made, "mismatches", stage=3)}
     wrong = [doc for doc in range(120) if topics[int(values[doc].argmax())] != LABELS[doc]]
     assert sorted(found) == wrong
     doc = wrong[0]
@@ -172,21 +182,16 @@ def test_the_control_finds_nothing_in_random_data(tmp_path: Path) -> None:
     assert not [row for row in rows(run, "profiles") if row["role"] in ("selective", "aligned", "avoiding", "general")]
 
 
-def test_heads_that_share_a_key_value_head_are_compared(planted: Run) -> None:
-    analysed(planted)
-    groups = rows(planted, "groups")
+def test_heads_that_share_a_key_value_head_are_compared(made: Run) -> None:
+    groups = rows(made, "groups")
     assert [(row["stage"], row["pairs_within"], row["pairs_between"]) for row in groups] == [
         (s, 2, 4) for s in (1, 2, 3)
     ]
 
 
-def test_the_same_inputs_give_the_same_bytes(tmp_path: Path) -> None:
-    made = []
-    for name in ("one", "two"):
-        run = write_run(tmp_path / name, "planted", SHAPE, vectors, LABELS, part_size=50)
-        analysed(run)
-        made.append(files(run))
-    assert made[0] == made[1]
+def test_the_same_inputs_give_the_same_bytes(made: Run, planted: Run) -> None:
+    analysed(planted)
+    assert files(planted) == files(made)
 
 
 @pytest.mark.slow
@@ -200,30 +205,26 @@ def test_the_size_of_a_part_changes_no_figure(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_finished_analysis_is_skipped_and_another_setting_is_not(planted: Run) -> None:
-    assert not analysed(planted).skipped
-    before = files(planted)
-    assert analysed(planted).skipped
-    assert not analysed(planted, again=True).skipped
-    assert files(planted) == before
-    assert not analysed(planted, centre=True).skipped
-    assert files(planted) != before
-    assert planted.manifest().steps["analyse"].options["centre"] is True
+def test_a_finished_analysis_is_skipped_and_another_setting_is_not(copied: Run) -> None:
+    before = files(copied)
+    assert analysed(copied).skipped
+    assert not analysed(copied, again=True).skipped
+    assert files(copied) == before
+    assert not analysed(copied, centre=True).skipped
+    assert files(copied) != before
+    assert copied.manifest().steps["analyse"].options["centre"] is True
 
 
-def test_a_file_that_has_gone_is_made_again(planted: Run) -> None:
-    analysed(planted)
-    before = files(planted)
-    planted.analysis_path("probe").unlink()
-    assert not analysed(planted).skipped
-    assert files(planted) == before
+def test_a_file_that_has_gone_is_made_again(copied: Run) -> None:
+    before = files(copied)
+    copied.analysis_path("probe").unlink()
+    assert not analysed(copied).skipped
+    assert files(copied) == before
 
 
 def test_interrupted_it_goes_on_with_the_stages_that_are_missing(
-    planted: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    planted: Run, made: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = write_run(tmp_path / "whole", "planted", SHAPE, vectors, LABELS, part_size=50)
-    analysed(whole)
     real, seen = analyse_stage.analyse_stage, []
 
     def dies_at_two(run: Run, inputs: analyse_stage.StageInputs, tell: Any) -> Any:
@@ -238,7 +239,7 @@ def test_interrupted_it_goes_on_with_the_stages_that_are_missing(
     assert not planted.manifest().is_done("analyse")
     analysed(planted)
     assert seen == [1, 2, 2, 3]
-    assert files(planted) == files(whole)
+    assert files(planted) == files(made)
 
 
 def test_killed_at_any_moment_it_ends_with_the_same_bytes(
@@ -344,12 +345,9 @@ def test_very_few_documents(tmp_path: Path, count: int, command: Callable[..., A
     assert "the probe needs at least 10 documents" in said.out
 
 
-def test_the_report_shows_no_share_that_is_100_percent_by_construction(
-    planted: Run, command: Callable[..., Any]
-) -> None:
+def test_the_report_shows_no_share_that_is_100_percent_by_construction(made: Run, command: Callable[..., Any]) -> None:
     """Six topics: the labelled one is always among the nearest ten, beside the study's 79.1 %."""
-    analysed(planted)
-    lines = command("report", "planted", "--cache", planted.cache).out.splitlines()
+    lines = command("report", "planted", "--cache", made.cache).out.splitlines()
     (full,) = [line for line in lines if line.startswith("  stage 3, full ")]
     assert full.endswith("– (all 6 topics)        ")
     assert full.count("%") == 4  # the nearest and the nearest five, each with its interval
@@ -430,15 +428,14 @@ def test_other_weights_are_refused(
     analyse.run(AnalyseConfig(tmp_path, "tiny", again=True, model=TopicModel("no/such-model")))
 
 
-def test_damage_is_found_by_verify(planted: Run) -> None:
-    analysed(planted)
-    assert verify.verify(planted, part_digest).problems == ()
-    path = planted.similarity_path(2)
+def test_damage_is_found_by_verify(copied: Run) -> None:
+    assert verify.verify(copied, part_digest).problems == ()
+    path = copied.similarity_path(2)
     table = pq.read_table(path)
     pq.write_table(table.slice(0, 100), path)
-    planted.analysis_path("probe").write_bytes(b"not Parquet")
-    planted.topics_path.unlink()
-    problems = verify.verify(planted, part_digest).problems
+    copied.analysis_path("probe").write_bytes(b"not Parquet")
+    copied.topics_path.unlink()
+    problems = verify.verify(copied, part_digest).problems
     assert len(problems) == 3
     assert any("100 rows, not 120" in problem for problem in problems)
     assert any("probe.parquet cannot be read" in problem for problem in problems)
@@ -550,6 +547,7 @@ def test_a_twin_that_would_take_too_long_is_left_out_and_the_report_says_so(tmp_
     ]
 
 
+@pytest.mark.slow
 def test_the_report_compares_the_runs_of_one_model(tmp_path: Path) -> None:
     """Head 3 carries the topic in both runs, the other heads noise: no random slice has all of head 3's dimensions."""
 

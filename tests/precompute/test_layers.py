@@ -190,6 +190,7 @@ def test_too_few_labelled_documents_are_not_compared_and_have_no_role(copied: Ru
     assert depth_finding([], 1, 4) is None
 
 
+@pytest.mark.slow
 def test_a_measure_is_as_analyse_defines_it(copied: Run) -> None:
     """The last layer's rows are the run's own vectors, and the sample is all documents: the figures must agree."""
     topics = {stage: dict(zip(TOPICS, planted(TOPICS)[stage][-1], strict=True)) for stage in (1, 2, 3)}
@@ -272,6 +273,7 @@ def test_random_pairs_have_the_mean_cosine_of_the_sample(made: Run) -> None:
     assert head["mean"] == pytest.approx(0.23 * total["mean"], abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_model_without_exact_shares_has_the_other_tables(copied: Run) -> None:
     class Uneven(PlantedLayers):
         def check_exact(self) -> None:
@@ -301,6 +303,7 @@ def test_nothing_is_done_twice_and_other_labels_make_it_outdated(copied: Run, tm
     assert verify.verify(copied, part_digest).problems == ()
 
 
+@pytest.mark.slow
 def test_a_stopped_sweep_goes_on_with_what_is_missing(copied: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     before = {name: copied.analysis_path(name).read_bytes() for name in STEPS["layers"].tables}
     manifest = copied.manifest()

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
 from tests.support.servers import SLOW
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Locator, Page
+    from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
 UNWANTED = (
     "AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades",
@@ -130,18 +131,90 @@ SETTLED = """(call) => {
 TOUR_CLOSED = "try { localStorage.setItem('headscope: tour', 'closed'); } catch { /* a page without storage */ }"
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    from playwright.sync_api import expect, sync_playwright
+STORED = "cookies,file_systems,indexeddb,local_storage,service_workers"
+"""What no test finds of another one. Files that the browser has fetched are not among it."""
 
-    expect.set_options(timeout=SLOW)
-    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    assert path, "Chromium is missing: 'make chromium' installs it where it may."
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=path, args=FLAGS, timeout=SLOW)
-        launched.new_context = _patient(launched.new_context)  # type: ignore[method-assign]
-        yield launched
-        launched.close()
+
+class Windows:
+    """Chromium for this worker, and the contexts that stay open for the ordinary pages of all its tests.
+
+    A process that has run Streamlit's and Plotly's scripts once has them compiled: a page that is opened in it costs
+    half of what it costs in a new one. So one empty page of the servers' site stays open for as long as its context
+    lives; what a test leaves behind (pages, cookies, storage, permissions) does not.
+    """
+
+    def __init__(self, running: contextlib.ExitStack) -> None:
+        from playwright.sync_api import expect, sync_playwright
+
+        expect.set_options(timeout=SLOW)
+        path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+        assert path, "Chromium is missing: 'make chromium' installs it where it may."
+        playwright = running.enter_context(sync_playwright())
+        flags = [*FLAGS, "--process-per-site"]
+        self.browser: Browser = playwright.chromium.launch(executable_path=path, args=flags, timeout=SLOW)
+        running.callback(self.browser.close)
+        self.browser.new_context = _patient(self.browser.new_context)  # type: ignore[method-assign]
+        self._staying: dict[str, Page] = {}
+
+    @contextlib.contextmanager
+    def page(self, reader: str = "first", width: int = 1400, **options: Any) -> Iterator[Page]:
+        """A page of a context that is for this reader alone."""
+        if reader not in self._staying:
+            self._staying[reader] = self._stay(self.browser.new_context(**options))
+        stays = self._staying[reader]
+        context = stays.context
+        page = context.new_page()
+        page.set_viewport_size({"width": width, "height": 1000 if width > 1000 else 900})
+        yield page
+        for left in context.pages:
+            if left != stays:
+                left.close()
+        context.clear_cookies()
+        context.clear_permissions()
+        session = context.new_cdp_session(stays)
+        session.send("Storage.clearDataForOrigin", {"origin": "*", "storageTypes": STORED})
+        session.detach()
+
+    def _stay(self, context: BrowserContext) -> Page:
+        page = context.new_page()
+        page.route("**", lambda request: request.fulfill(body=""))
+        page.goto("http://127.0.0.1/")  # nobody is asked; all servers are of this site, whatever their port
+        return page
+
+
+class BrowserPlugin:
+    """Ends the browser before a file without one: while it runs, nothing else in this thread can run a loop."""
+
+    def __init__(self) -> None:
+        self._running = contextlib.ExitStack()
+        self._windows: Windows | None = None
+
+    def windows(self) -> Windows:
+        if self._windows is None:
+            self._windows = Windows(self._running)
+        return self._windows
+
+    @pytest.hookimpl(trylast=True)  # after the fixtures' own ends
+    def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        if nextitem is None or (nextitem.path != item.path and not nextitem.get_closest_marker("browser")):
+            self._windows = None
+            self._running.close()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(BrowserPlugin(), "headscope-browser")
+
+
+@pytest.fixture(scope="module")
+def windows(pytestconfig: pytest.Config) -> Windows:
+    plugin = pytestconfig.pluginmanager.get_plugin("headscope-browser")
+    assert isinstance(plugin, BrowserPlugin)
+    return plugin.windows()
+
+
+@pytest.fixture(scope="module")
+def browser(windows: Windows) -> Browser:
+    return windows.browser
 
 
 def _patient(make: Callable[..., Any]) -> Callable[..., Any]:
@@ -173,10 +246,29 @@ def _slow_requests(page: Page) -> None:
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1400, "height": 1000})
-    yield context.new_page()
-    context.close()
+def page(browser: Browser, windows: Windows) -> Iterator[Page]:
+    with windows.page() as opened:
+        yield opened
+
+
+@pytest.fixture
+def elsewhere(browser: Browser, windows: Windows) -> Iterator[Page]:
+    """Somebody else's page of the same size: it shares nothing with ``page``."""
+    with windows.page("second") as opened:
+        yield opened
+
+
+@pytest.fixture
+def phone(browser: Browser, windows: Windows) -> Iterator[Page]:
+    with windows.page("touching", width=420, has_touch=True) as opened:
+        yield opened
+
+
+def narrow(page: Page, scheme: Literal["light", "dark"] = "light") -> Page:
+    """The page, as wide as a phone."""
+    page.set_viewport_size({"width": 420, "height": 900})
+    page.emulate_media(color_scheme=scheme)
+    return page
 
 
 def settle(page: Page) -> None:
@@ -187,7 +279,7 @@ def settle(page: Page) -> None:
 
     What a component puts off (a field that waits for more keys) is not known here: a test waits for what it asserts.
     """
-    page.wait_for_function(SETTLED, arg=uuid.uuid4().hex)
+    page.wait_for_function(SETTLED, arg=uuid.uuid4().hex, polling=30)  # by its frames, it would draw them all the while
 
 
 def eventually(page: Page, check: Callable[[], None]) -> None:

@@ -52,6 +52,7 @@ def shuffled(seed: int) -> np.ndarray:
     return np.random.default_rng(seed).permutation(LABELS)
 
 
+@pytest.mark.slow
 def test_a_pruned_set_is_claimed_for_the_head_that_carries_topics_and_not_for_shuffled_labels() -> None:
     rows = planted(3, 0.5)[:120]
     assert pruned_claims(rows, LABELS, SHAPE) == {CUT, ABOUT_HEADS}

@@ -69,6 +69,7 @@ def run(finished: Run, tmp_path: Path) -> Run:
     return Run(tmp_path, "run")
 
 
+@pytest.mark.slow
 def test_every_file_has_its_sha256_in_the_manifest(finished: Run) -> None:
     files = {path.relative_to(finished.folder).as_posix(): path for path in finished.folder.rglob("*.*")}
     manifest = files.pop("manifest.json")

@@ -212,6 +212,7 @@ def test_own_labels_that_are_damaged_are_taken_from_the_documents_while_they_hav
     assert read_labels(planted, "column")["topic"].to_pylist() == OWN
 
 
+@pytest.mark.slow
 def test_other_labels_make_the_figures_outdated_until_they_are_made_again(
     planted: Run, topics_file: Path, command: Callable[..., Any]
 ) -> None:
@@ -245,6 +246,7 @@ def test_labels_that_came_and_went_leave_the_figures_as_they_were(planted: Run, 
     assert {path: path.stat().st_mtime_ns for path in planted.folder.glob("analysis/*.parquet")} == before
 
 
+@pytest.mark.slow
 def test_the_same_topics_from_another_source_are_other_figures(planted: Run, tmp_path: Path) -> None:
     """Nothing differs but who said it, and the report must not name the wrong one."""
     labelled(planted, "column")
@@ -343,6 +345,7 @@ def test_zero_shot_of_a_vector_without_length_is_unlabelled(tmp_path: Path, topi
     assert any("1 because its embedding has no length" in note for note in result.notes)
 
 
+@pytest.mark.slow
 def test_zero_shot_is_called_circular_wherever_topic_match_is_told(
     planted: Run, topics_file: Path, command: Callable[..., Any]
 ) -> None:
