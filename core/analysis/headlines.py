@@ -21,6 +21,10 @@ from core.model.stages import HEADS
 from core.runs.tables import Row, Tables
 
 
+_NOTHING_SHARED = 0.1
+"""A CKA below which two heads are not called redundant, however clearly it exceeds that of other pairs."""
+
+
 @dataclass(frozen=True)
 class DotsOnBand:
     """Heads as dots on the band of random slices; ``full`` is all heads together."""
@@ -225,6 +229,9 @@ def _redundancy(tables: Tables) -> Headline:
     if not pairs or pairs[0]["low"] is None:
         return Headline("redundancy", title, "Too few heads or documents to compare heads with each other.")
     top = pairs[0]
+    if top["cka"] < _NOTHING_SHARED:
+        said = f"No two heads are alike at stage {stage}: the most similar pair has a CKA of {top['cka']:.2f}."
+        return Headline("redundancy", title, said)
     # The largest of many pairs must clear a higher bar than one pair's interval (Bonferroni).
     bar = NormalDist().inv_cdf(1 - 0.025 / max(1, count)) / NormalDist().inv_cdf(0.975)
     if top["cka"] - mean <= bar * (top["cka"] - top["low"]):

@@ -76,6 +76,12 @@ def test_a_pair_no_more_alike_than_the_mean_pair_is_not_called_redundant() -> No
     )
 
 
+def test_a_pair_that_shares_next_to_nothing_is_not_called_redundant() -> None:
+    apart = [pair(1, 2, 0.05, 0.049, 0.051), pair(1, 3, 0.01, 0.009, 0.011), pair(2, 3, 0.01, 0.009, 0.011)]
+    sentence = "No two heads are alike at stage 1: the most similar pair has a CKA of 0.05."
+    assert by_about(redundancy=apart)["redundancy"] == (sentence, "", "")
+
+
 def test_what_was_not_measured_is_one_short_sentence() -> None:
     found = by_about()
     assert found["aspects"] == ("What heads carry besides topic has not been measured on this run.", "", "")
