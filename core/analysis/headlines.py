@@ -20,7 +20,6 @@ from core.analysis.wording import interval, percent
 from core.model.stages import HEADS
 from core.runs.tables import Row, Tables
 
-
 _NOTHING_SHARED = 0.1
 """A CKA below which two heads are not called redundant, however clearly it exceeds that of other pairs."""
 
