@@ -36,7 +36,7 @@ def open_with_the_keyboard(page: Page) -> None:
     expect(text).to_have_text(re.compile(r"[\s\S]{200}"))
 
 
-def test_head_stage_and_document_by_hand_and_the_link_elsewhere(page: Page, elsewhere: Page, address: str) -> None:
+def test_head_stage_and_document_by_hand_and_the_link_elsewhere(page: Page, stranger: Page, address: str) -> None:
     page.goto(address)
     expect(page.locator(".hs-cards").first).to_be_visible(timeout=SLOW)
     first = titles(page)
@@ -49,9 +49,9 @@ def test_head_stage_and_document_by_hand_and_the_link_elsewhere(page: Page, else
     page.wait_for_url(lambda url: "stage=3" in url and "head=5" in url)
     expect(page.locator(".hs-cards").first.locator(".hs-title")).not_to_have_text(first)
     changed = titles(page)
-    elsewhere.goto(page.url)
-    expect(elsewhere.get_by_role("heading", name="Nearest in head 5")).to_be_visible(timeout=SLOW)
-    expect(elsewhere.locator(".hs-cards").first.locator(".hs-title")).to_have_text(changed, timeout=SLOW)
+    stranger.goto(page.url)
+    expect(stranger.get_by_role("heading", name="Nearest in head 5")).to_be_visible(timeout=SLOW)
+    expect(stranger.locator(".hs-cards").first.locator(".hs-title")).to_have_text(changed, timeout=SLOW)
     page.go_back()
     page.wait_for_url(lambda url: "stage=3" not in url)
     expect(page.get_by_text("before the heads are mixed").first).to_be_visible(timeout=SLOW)

@@ -130,7 +130,7 @@ def test_hover_names_the_point_click_lights_up_its_document_and_a_box_those_insi
     shown(page, "lit", "20")
 
 
-def test_a_lasso_fills_the_table_and_its_link_opens_elsewhere(page: Page, elsewhere: Page, address: str) -> None:
+def test_a_lasso_fills_the_table_and_its_link_opens_elsewhere(page: Page, stranger: Page, address: str) -> None:
     traffic = Traffic(page)
     open_map(page, address)
     page.get_by_role("button", name="Lasso").click()
@@ -142,9 +142,9 @@ def test_a_lasso_fills_the_table_and_its_link_opens_elsewhere(page: Page, elsewh
     shown(page, "lit", "20")
     page.wait_for_url("**/head_map?area=1_*")
     assert sum(traffic.sent) < 4_000
-    open_map(elsewhere, page.url)
-    expect(elsewhere.get_by_role("heading", name="20 points of 10 documents")).to_be_visible(timeout=SLOW)
-    shown(elsewhere, "lit", "20")
+    open_map(stranger, page.url)
+    expect(stranger.get_by_role("heading", name="20 points of 10 documents")).to_be_visible(timeout=SLOW)
+    shown(stranger, "lit", "20")
     page.get_by_role("button", name="head 1", exact=True).click()
     expect(page.get_by_role("heading", name="10 points of 10 documents")).to_be_visible(timeout=SLOW)
     settle(page)

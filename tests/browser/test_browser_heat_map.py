@@ -165,13 +165,13 @@ def test_names_open_a_head_s_profile_and_a_topic_s_documents(page: Page, address
     page.wait_for_url("**/head_profile?*head=9*")
 
 
-def test_a_link_shows_the_same_elsewhere(page: Page, elsewhere: Page, address: str, columns: list[Column]) -> None:
+def test_a_link_shows_the_same_elsewhere(page: Page, stranger: Page, address: str, columns: list[Column]) -> None:
     canvas = opened(page, address)
     canvas.click(position=place(canvas, 6, 20))
     shows(page, columns[20], 6)
     page.wait_for_url("**/heat_map?*head=6*")
-    opened(elsewhere, page.url)
-    shows(elsewhere, columns[20], 6)
+    opened(stranger, page.url)
+    shows(stranger, columns[20], 6)
 
 
 @pytest.mark.parametrize(

@@ -259,7 +259,7 @@ def test_a_picture_is_taken_away(page: Page, address: str, kind: str) -> None:
     np.testing.assert_allclose(after, before, atol=1)  # and the map is as it was
 
 
-def test_camera_and_layout_are_in_the_link(page: Page, elsewhere: Page, address: str) -> None:
+def test_camera_and_layout_are_in_the_link(page: Page, stranger: Page, address: str) -> None:
     open_map(page, address)
     steps = page.evaluate("history.length")
     (x, y), before = middle(page), place(page)
@@ -281,21 +281,21 @@ def test_camera_and_layout_are_in_the_link(page: Page, elsewhere: Page, address:
     seen, camera = place(page), cameras[-1]
     assert seen[2] - seen[0] > 1.05 * (before[2] - before[0])
     assert page.evaluate("history.length") == steps  # moving is no step of the history
-    open_map(elsewhere, page.url)
-    shown(elsewhere, "camera", str(camera))
-    moves_to(elsewhere, seen)
+    open_map(stranger, page.url)
+    shown(stranger, "camera", str(camera))
+    moves_to(stranger, seen)
     page.get_by_text("2 projected", exact=True).click()
     page.wait_for_url(f"**/head_map?camera={camera}&stage=2")
     settle(page)
     page.get_by_role("button", name="One map per head").click()
     page.wait_for_url(f"**/head_map?camera={camera}&stage=2&layout=heads")
-    open_map(elsewhere, page.url)
-    expect(elsewhere.locator("canvas.flat[data-drawn]")).to_be_visible(timeout=SLOW)
-    elsewhere.get_by_role("button", name="One map", exact=True).click()
-    shown(elsewhere, "camera", str(camera))
-    elsewhere.get_by_role("button", name="Reset view").click()
-    elsewhere.wait_for_url(re.compile(r"/head_map\?stage=2$"))
-    shown(elsewhere, "camera", "whole")
+    open_map(stranger, page.url)
+    expect(stranger.locator("canvas.flat[data-drawn]")).to_be_visible(timeout=SLOW)
+    stranger.get_by_role("button", name="One map", exact=True).click()
+    shown(stranger, "camera", str(camera))
+    stranger.get_by_role("button", name="Reset view").click()
+    stranger.wait_for_url(re.compile(r"/head_map\?stage=2$"))
+    shown(stranger, "camera", "whole")
 
 
 def test_the_server_leaves_camera_and_words_alone(page: Page, address: str) -> None:
@@ -331,7 +331,7 @@ def test_a_hostile_camera_or_layout_is_left_out(page: Page, address: str, given:
     expect(page.get_by_role("button", name="One map", exact=True)).to_have_attribute("aria-pressed", "true")
 
 
-def test_words_light_up_documents_and_are_in_the_link(page: Page, elsewhere: Page, address: str) -> None:
+def test_words_light_up_documents_and_are_in_the_link(page: Page, stranger: Page, address: str) -> None:
     open_map(page, address)
     field = page.get_by_role("textbox", name="Highlight documents")
     field.fill("  document   1 ")
@@ -339,9 +339,9 @@ def test_words_light_up_documents_and_are_in_the_link(page: Page, elsewhere: Pag
     shown(page, "lit", str(4 * 11))
     expect(page.get_by_text(f"11 of {DOCS} documents contain")).to_be_visible(timeout=SLOW)
     page.wait_for_url("**/head_map?words=document+1")
-    open_map(elsewhere, page.url)
-    shown(elsewhere, "lit", str(4 * 11))
-    expect(elsewhere.get_by_role("textbox", name="Highlight documents")).to_have_value("document 1")
+    open_map(stranger, page.url)
+    shown(stranger, "lit", str(4 * 11))
+    expect(stranger.get_by_role("textbox", name="Highlight documents")).to_have_value("document 1")
     field.fill(" document 19 ")
     field.press("Enter")
     shown(page, "lit", "4")

@@ -46,8 +46,8 @@ LEAVE = """async () => {
 
 
 @pytest.mark.parametrize("time", ["first", "second"])
-def test_a_test_finds_nothing_that_another_one_has_left(page: Page, elsewhere: Page, phone: Page, time: str) -> None:
-    for reader, width in ((page, 1400), (elsewhere, 1400), (phone, 420)):
+def test_a_test_finds_nothing_that_another_one_has_left(page: Page, stranger: Page, phone: Page, time: str) -> None:
+    for reader, width in ((page, 1400), (stranger, 1400), (phone, 420)):
         reader.route("**", lambda request: request.fulfill(body="", content_type="text/html"))
         reader.goto("http://127.0.0.1/left")
         assert reader.evaluate(LEAVE) == ["", 1, 0, 0, width, False]  # what is stored is that the tour is closed

@@ -24,7 +24,7 @@ def address(served: Callable[[Path], str], retrieved_cache: Path) -> str:
 
 
 def test_the_link_that_is_copied_opens_the_same_view_for_somebody_else(
-    page: Page, elsewhere: Page, address: str
+    page: Page, stranger: Page, address: str
 ) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto(f"{address}/?head=5&stage=2")
@@ -34,9 +34,9 @@ def test_the_link_that_is_copied_opens_the_same_view_for_somebody_else(
     expect(page.get_by_role("button", name="Copied")).to_be_visible(timeout=SLOW)
     link = page.evaluate("navigator.clipboard.readText()")
     assert link == page.url
-    elsewhere.goto(link)
-    expect(elsewhere.get_by_text("Nearest in head 5")).to_be_visible(timeout=SLOW)
-    expect(elsewhere.get_by_role("radio", name="2 projected").first).to_be_checked(timeout=SLOW)
+    stranger.goto(link)
+    expect(stranger.get_by_text("Nearest in head 5")).to_be_visible(timeout=SLOW)
+    expect(stranger.get_by_role("radio", name="2 projected").first).to_be_checked(timeout=SLOW)
 
 
 def test_a_figure_is_saved_as_it_looks(page: Page, address: str) -> None:

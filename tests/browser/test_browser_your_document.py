@@ -345,11 +345,11 @@ def test_a_long_document_is_read_in_chunks(opened: Callable[..., Page]) -> None:
 
 
 def test_another_person_s_page_does_not_freeze_or_show_anything(
-    opened: Callable[..., Page], elsewhere: Page, address: str
+    opened: Callable[..., Page], stranger: Page, address: str
 ) -> None:
     page = opened()
     paste(page, "A private letter about a lighthouse. " + SENTENCE)
-    other = narrow(elsewhere)
+    other = narrow(stranger)
     other.goto(f"{address}/topics")
     expect(other.get_by_role("heading", name="Topics", exact=True)).to_be_visible(timeout=SLOW)
     other.goto(f"{address}/your_document")

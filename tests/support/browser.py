@@ -252,7 +252,7 @@ def page(browser: Browser, windows: Windows) -> Iterator[Page]:
 
 
 @pytest.fixture
-def elsewhere(browser: Browser, windows: Windows) -> Iterator[Page]:
+def stranger(browser: Browser, windows: Windows) -> Iterator[Page]:
     """Somebody else's page of the same size: it shares nothing with ``page``."""
     with windows.page("second") as opened:
         yield opened
