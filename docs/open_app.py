@@ -70,5 +70,5 @@ def embed_a_text(page: Page) -> None:
     box = page.get_by_role("textbox").first
     box.fill(DOCUMENT)
     box.press("Control+Enter")
-    page.locator(".hs-words").wait_for()
+    page.locator(".hs-words, [data-testid=stAlertContentError]").first.wait_for()
     rest(page)
