@@ -95,6 +95,25 @@ def moves(browser: Browser, url: str) -> float:
         return float(page.evaluate(MOVING, SECONDS))
 
 
+def without_the_server(page: Page, traffic: Traffic, what: str, colour: str) -> Result:
+    """A head off and on again, and another colour: what is sent for it, late messages included."""
+    traffic.clear()
+    chip = page.get_by_role("button", name="head 2", exact=True)
+    taken = [pressed(page, chip, f"heads('{heads}')") for heads in (f"1,3-{HEADS}", "all")]
+    page.get_by_role("combobox", name="Colour by").select_option(colour)
+    page.locator(f".head-map[data-colour={colour}]").wait_for()
+    page.wait_for_timeout(2_000)
+    count = traffic.sent + traffic.received
+    return Result(what, f"{count} bytes, {statistics.mean(taken):.2f} s", "0 bytes", count == 0)
+
+
+def lasso_six_heads(page: Page, run: Run, points: int) -> None:
+    """Draws a lasso around six heads, and waits until all their points are counted."""
+    draw_lasso(page, run, around_six())
+    counted = f"{6 * points // HEADS:,} points of {points // HEADS:,} documents"
+    page.get_by_role("heading", name=counted, exact=True).wait_for()
+
+
 def one_visit(browser: Browser, url: str, run: Run, points: int) -> Iterator[Result]:
     """What a million points send and take: two stages, a head filter, another colour, a lasso."""
     with fresh_page(browser) as page:
@@ -113,24 +132,12 @@ def one_visit(browser: Browser, url: str, run: Run, points: int) -> Iterator[Res
         slow = statistics.median(again)
         yield Result("switch to a stage seen before", f"{slow:.2f} s", "≤ 1 s", slow <= 1)
         page.wait_for_timeout(1_000)
-        traffic.clear()
-        chip = page.get_by_role("button", name="head 2", exact=True)
-        taken = [pressed(page, chip, f"heads('{heads}')") for heads in (f"1,3-{HEADS}", "all")]
-        page.get_by_role("combobox", name="Colour by").select_option("topic")
-        page.locator(".head-map[data-colour=topic]").wait_for()
-        page.wait_for_timeout(2_000)
-        count = traffic.sent + traffic.received
-        yield Result(
-            "head filter and another colour", f"{count} bytes, {statistics.mean(taken):.2f} s", "0 bytes", count == 0
-        )
+        yield without_the_server(page, traffic, "head filter and another colour", "topic")
         memory = tab_memory(page)
         yield Result("memory of the tab, two stages", f"{memory:.0f} MB", "stated", True)
         page.get_by_role("button", name="Lasso").click()
         traffic.clear()
-        draw_lasso(page, run, around_six())
-        page.get_by_role(
-            "heading", name=f"{6 * points // HEADS:,} points of {points // HEADS:,} documents", exact=True
-        ).wait_for()
+        lasso_six_heads(page, run, points)
         settle(page)
         yield Result("lasso, sent", f"{traffic.sent:,} bytes", "≤ 1 KB", traffic.sent <= 1_024)
 
@@ -150,21 +157,9 @@ def density_visit(browser: Browser, url: str, run: Run, points: int) -> Iterator
         page.wait_for_timeout(2_000)
         settle(page)
         yield Result("density, coloured by topic", f"{traffic.received / 1e6:.2f} MB", "stated", True)
-        traffic.clear()
-        chip = page.get_by_role("button", name="head 2", exact=True)
-        taken = [pressed(page, chip, f"heads('{heads}')") for heads in (f"1,3-{HEADS}", "all")]
-        page.get_by_role("combobox", name="Colour by").select_option("head")
-        page.locator(".head-map[data-colour=head]").wait_for()
-        page.wait_for_timeout(2_000)
-        count = traffic.sent + traffic.received
-        yield Result(
-            "density, head filter and colour", f"{count} bytes, {statistics.mean(taken):.2f} s", "0 bytes", count == 0
-        )
+        yield without_the_server(page, traffic, "density, head filter and colour", "head")
         page.get_by_role("button", name="Lasso").click()
-        draw_lasso(page, run, around_six())
-        page.get_by_role(
-            "heading", name=f"{6 * points // HEADS:,} points of {points // HEADS:,} documents", exact=True
-        ).wait_for()
+        lasso_six_heads(page, run, points)
         yield Result("density, lasso", f"{6 * points // HEADS:,} points", "all of them", True)
         page.get_by_role("button", name="Clear selection").click()
         page.get_by_role("button", name="Move", exact=True).click()

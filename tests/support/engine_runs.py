@@ -18,6 +18,9 @@ from precompute.steps.embed import step as embed
 from precompute.steps.embed.staging import write_done
 from precompute.steps.embed.step import EmbedConfig
 
+LONGEST = 120.0
+"""Seconds that are waited for something in the same process."""
+
 
 class Seen:
     """A progress that keeps what it is shown, and does something the first time that documents are done."""
@@ -70,7 +73,9 @@ def break_off(
     def write(run: Run, *arguments: Any) -> Any:
         nonlocal written
         if written == count:
+            late = time.monotonic() + LONGEST
             while not once(run):
+                assert time.monotonic() < late, "what the test waits for does not happen"
                 time.sleep(0.01)
             raise KeyboardInterrupt
         written += 1

@@ -101,8 +101,8 @@ class HeadMap {
     this.view.hits = this.meta.hits ? new Set(this.meta.hits.map((doc) => this.map.documents.position(doc))) : null;
   }
 
-  // Beyond a million points: single points where few enough are in view, their density everywhere else. What is missing
-  // for it is asked for.
+  // Beyond a million points: single points where few enough are in view, their density everywhere else. Asks the server
+  // for what is missing.
   lookCloser() {
     const { meta, view, drawing } = this;
     if (!meta.density) return;

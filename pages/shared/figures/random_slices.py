@@ -8,10 +8,9 @@ import plotly.graph_objects as go
 
 from core.analysis.head_measures import TITLES
 from core.analysis.null import WITHIN
-from core.analysis.wording import PERCENT
 from core.model.stages import STAGES
 from core.runs.tables import Row, Tables
-from pages.shared.figures.template import LEGEND_ABOVE, PERCENT_TICKS, template
+from pages.shared.figures.template import LEGEND_ABOVE, PERCENT_TICKS, hover_number, template
 from pages.shared.theme import GRID_LINE, QUIET, SERIES
 
 _HALF = 0.36
@@ -166,4 +165,4 @@ def _height(measure: str, value: float) -> float:
 
 
 def _form(measure: str) -> str:
-    return f"%{{y:.1f}}{PERCENT}" if measure in SHARES else "%{y:.3f}"
+    return hover_number("y", measure in SHARES)

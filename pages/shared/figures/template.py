@@ -47,6 +47,11 @@ sign."""
 LEGEND_ABOVE: Mapping[str, Any] = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
 
 
+def hover_number(name: str, in_percent: bool) -> str:
+    """How a hover box writes a figure: as ``59.1 %``, shares times 100, or with three decimals."""
+    return f"%{{{name}:.1f}}{PERCENT}" if in_percent else f"%{{{name}:.3f}}"
+
+
 def error_bars(value: Any, low: Any, high: Any, **looks: Any) -> dict[str, Any]:
     """``error_x`` or ``error_y`` of intervals from ``low`` to ``high``; missing ends have no bar."""
     value, low, high = (np.asarray(part, dtype=float) for part in (value, low, high))

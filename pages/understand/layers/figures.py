@@ -15,7 +15,7 @@ from core.model.shape import ModelShape
 from core.model.stages import HEADS, RANDOM
 from core.runs.tables import Row
 from pages.shared.components.layer_grid import Cell, LayerGrid, Scale
-from pages.shared.figures.template import LEGEND_ABOVE, PERCENT_TICKS, band, template
+from pages.shared.figures.template import LEGEND_ABOVE, PERCENT_TICKS, band, hover_number, template
 from pages.shared.theme import DIVERGING, GRID_LINE, INK, QUIET, SEQUENTIAL, SERIES, colour_at
 from pages.understand.layers.state import LayerView
 
@@ -160,7 +160,7 @@ def _factor(measure: str) -> int:
 
 def _form(measure: str, name: str) -> str:
     """How a hover box writes a figure that is drawn."""
-    return f"%{{{name}:.1f}}{PERCENT}" if MEASURES[measure].in_percent else f"%{{{name}:.3f}}"
+    return hover_number(name, MEASURES[measure].in_percent)
 
 
 def _slices(rows: Sequence[Row], middle: str, low: str, high: str, measure: str, theme: str) -> list[dict[str, Any]]:

@@ -74,15 +74,15 @@ def _slices(sweep: LayerSweep, view: LayerView) -> dict[str, str]:
     place = {"layer": view.layer, "stage": view.stage}
     verdicts = {row["measure"]: row["verdict"] for row in sweep.rows("layer_null", **place, head=view.head)}
     return {
-        row["measure"]: f"random slices {form(row['slices_low'])} to {form(row['slices_high'])}: "
-        f"{verdicts[row['measure']]}"
+        row["measure"]: f"random slices {_form(row['measure'])(row['slices_low'])} to "
+        f"{_form(row['measure'])(row['slices_high'])}: {verdicts[row['measure']]}"
         for row in sweep.rows("layer_null_summary", **place)
-        for form in (share if row["measure"] in REFERENCES else number,)
     }
 
 
 def _form(measure: str) -> Form:
-    return share if MEASURES[measure].in_percent else number
+    """``measure`` is of the sweep, or of its comparison with random slices."""
+    return share if measure in REFERENCES or (measure in MEASURES and MEASURES[measure].in_percent) else number
 
 
 def _against(curves: list[Row], measure: str) -> str:
