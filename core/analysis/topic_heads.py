@@ -6,19 +6,22 @@ the topic scores higher than a document of another topic.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from core.analysis.auc import Auc, auc
 from core.analysis.head_measures import LabelledSample
-from core.analysis.null import LEVEL, SLICINGS, benjamini_hochberg, random_orders, two_sided
+from core.analysis.null import LEVEL, benjamini_hochberg, random_orders, two_sided
 from core.analysis.profiles import LEAST_IN_TOPIC
 from core.analysis.similarity import similarity
 from core.analysis.wording import interval, percent
 
 MOST_OF_TOPIC, MOST_OTHERS = 200, 400
 """Documents that are compared, at most."""
+SLICES = 2_400
+"""Random slices that heads are compared with, or a few more: somebody waits for them."""
 FOLLOWS, AVOIDS, UNCLEAR = "follows", "avoids", "no clear difference"
 
 
@@ -62,7 +65,7 @@ class TopicHeads:
 
 
 def topic_heads(
-    sample: LabelledSample, topic: int, topics: int, slicings: int = SLICINGS, seed: int = 0
+    sample: LabelledSample, topic: int, topics: int, slices: int = SLICES, seed: int = 0
 ) -> TopicHeads | None:
     """Of the documents of ``sample``; None where the topic or the rest has fewer than LEAST_IN_TOPIC documents.
 
@@ -74,8 +77,8 @@ def topic_heads(
         return None
     scores = _scores(sample, topic)
     found = Auc.stacked([auc(scores[:, row], mine) for row in range(scores.shape[1])])
-    orders = random_orders(sample.width, slicings, seed)
-    null = np.stack([_auc_values(_scores(sample, topic, order)[:, 1:], mine) for order in orders])
+    orders = random_orders(sample.width, -(-slices // sample.heads), seed)
+    null = np.stack([_auc_values(scores, mine) for scores in _sliced_scores(sample, topic, orders)])
     return TopicHeads(
         auc=found,
         null=null,
@@ -119,6 +122,26 @@ def _scores(sample: LabelledSample, topic: int, order: np.ndarray | None = None)
     shift, (docs_full, topics_full) = (mean if sample.centre else np.float32(0)), sample.full
     only = slice(topic, topic + 1)
     return similarity(docs - shift, topics[only] - shift, (docs_full, topics_full[only]))[:, :, 0]
+
+
+def _sliced_scores(sample: LabelledSample, topic: int, orders: list[np.ndarray]) -> Iterator[np.ndarray]:
+    """``[doc, slice]`` for each of ``orders``: cosines of random slices with the topic's name.
+
+    A slice's dot products and squared lengths are sums over its dimensions, so nothing needs to be cut.
+    """
+    if sample.space is not None:
+        yield from (_scores(sample, topic, order)[:, 1:] for order in orders)
+        return
+    from scipy.sparse import csr_array
+
+    docs, name = sample.full[0], sample.full[1][topic]
+    products = np.ascontiguousarray(np.concatenate([docs * name, docs * docs, (name * name)[None]]).T)
+    ones, starts = np.ones(sample.width, np.float32), np.arange(0, sample.width + 1, sample.width // sample.heads)
+    for order in orders:
+        sums = csr_array((ones, order, starts), shape=(sample.heads, sample.width)) @ products
+        dots, squares, own = np.split(sums, [len(docs), 2 * len(docs)], axis=1)
+        lengths = np.sqrt(squares * own)
+        yield np.divide(dots, lengths, out=np.zeros_like(dots), where=lengths > 0).T
 
 
 def _auc_values(scores: np.ndarray, mine: np.ndarray) -> np.ndarray:

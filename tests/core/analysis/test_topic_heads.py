@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
@@ -49,21 +51,24 @@ def test_the_ranking_and_the_auc_are_those_worked_out_by_hand() -> None:
     assert found is not None
     assert found.auc.value[1:].tolist() == [1.0, 0.8]
     assert found.ranking.tolist() == [1, 2]
-    assert (found.documents, found.others, found.null.shape) == (5, 5, (200, 2))
+    assert (found.documents, found.others, found.null.shape) == (5, 5, (1_200, 2))  # 2,400 slices
 
 
-def test_the_full_embedding_and_random_slices_are_scored_as_scikit_learn_does() -> None:
-    given = planted()
-    found = topic_heads(given, 2, TOPICS, slicings=3, seed=7)
+@pytest.mark.parametrize("centre", [False, True])
+def test_the_full_embedding_and_random_slices_are_scored_as_scikit_learn_does(centre: bool) -> None:
+    given = replace(planted(), centre=centre)
+    found = topic_heads(given, 2, TOPICS, slices=3 * HEADS, seed=7)
     assert found is not None
-    mine = given.labels == 2
+    assert found.null.shape == (3, HEADS)
+    mine, shift = given.labels == 2, given.mean if centre else 0
+    vectors, name = given.vectors - shift, given.topics[2] - shift
 
     def cosines(rows: np.ndarray, name: np.ndarray) -> np.ndarray:
         return rows @ name / (np.linalg.norm(rows, axis=1) * np.linalg.norm(name))
 
-    assert found.auc.value[0] == pytest.approx(roc_auc_score(mine, cosines(given.vectors, given.topics[2])), abs=1e-6)
+    assert found.auc.value[0] == pytest.approx(roc_auc_score(mine, cosines(vectors, name)), abs=1e-6)
     order = np.random.default_rng([7, HEADS * DIM]).permutation(HEADS * DIM)[:DIM]  # the first slice of the first one
-    score = roc_auc_score(mine, cosines(given.vectors[:, order], given.topics[2][order]))
+    score = roc_auc_score(mine, cosines(vectors[:, order], name[order]))
     assert found.null[0, 0] == pytest.approx(score, abs=1e-6)
 
 
@@ -94,7 +99,7 @@ def test_shuffled_labels_have_no_heads() -> None:
         real = planted(seed)
         shuffled = LabelledSample(real.vectors, chance.permutation(real.labels), real.topics, real.mean, False, HEADS)
         for topic in range(TOPICS):
-            found = topic_heads(shuffled, topic, TOPICS, slicings=40)
+            found = topic_heads(shuffled, topic, TOPICS, slices=40 * HEADS)
             assert found is not None
             claims += bool(found.heads(FOLLOWS) or found.heads(AVOIDS))
     # One list of labels in twenty may have one; of 30 more than 4 would do with a probability of 0.016.
