@@ -102,7 +102,7 @@ class Tabs:
                     path = PATHS[(number // len(tabs) + number) % len(PATHS)]
                     tab.show(f"{self.address}/{path}?run={self.run}&stage={number % 3 + 1}")
                     if path == "head_map":
-                        tab.page.get_by_role("textbox", name="Light up documents").fill(tab.own.decode())
+                        tab.page.get_by_role("textbox", name="Highlight documents").fill(tab.own.decode())
                         tab.page.keyboard.press("Enter")
                         settle(tab.page)
                 for tab in tabs:

@@ -13,15 +13,13 @@ import numpy as np
 
 from core.analysis.auc import Auc, auc
 from core.analysis.head_measures import LabelledSample
-from core.analysis.null import LEVEL, benjamini_hochberg, random_orders, two_sided
+from core.analysis.null import LEVEL, SLICINGS, benjamini_hochberg, random_orders, two_sided
 from core.analysis.profiles import LEAST_IN_TOPIC
 from core.analysis.similarity import similarity
 from core.analysis.wording import interval, percent
 
 MOST_OF_TOPIC, MOST_OTHERS = 200, 400
 """Documents that are compared, at most."""
-SLICES = 2_400
-"""Random slices that heads are compared with, or a few more: somebody waits for them."""
 FOLLOWS, AVOIDS, UNCLEAR = "follows", "avoids", "no clear difference"
 
 
@@ -65,7 +63,7 @@ class TopicHeads:
 
 
 def topic_heads(
-    sample: LabelledSample, topic: int, topics: int, slices: int = SLICES, seed: int = 0
+    sample: LabelledSample, topic: int, topics: int, slicings: int = SLICINGS, seed: int = 0
 ) -> TopicHeads | None:
     """Of the documents of ``sample``; None where the topic or the rest has fewer than LEAST_IN_TOPIC documents.
 
@@ -77,7 +75,7 @@ def topic_heads(
         return None
     scores = _scores(sample, topic)
     found = Auc.stacked([auc(scores[:, row], mine) for row in range(scores.shape[1])])
-    orders = random_orders(sample.width, -(-slices // sample.heads), seed)
+    orders = random_orders(sample.width, slicings, seed)
     null = np.stack([_auc_values(scores, mine) for scores in _sliced_scores(sample, topic, orders)])
     return TopicHeads(
         auc=found,
@@ -125,12 +123,12 @@ def _scores(sample: LabelledSample, topic: int, order: np.ndarray | None = None)
 
 
 def _sliced_scores(sample: LabelledSample, topic: int, orders: list[np.ndarray]) -> Iterator[np.ndarray]:
-    """``[doc, slice]`` for each of ``orders``: cosines of random slices with the topic's name.
+    """``[slice, doc]`` for each of ``orders``: cosines of random slices with the topic's name.
 
     A slice's dot products and squared lengths are sums over its dimensions, so nothing needs to be cut.
     """
     if sample.space is not None:
-        yield from (_scores(sample, topic, order)[:, 1:] for order in orders)
+        yield from (_scores(sample, topic, order)[:, 1:].T for order in orders)
         return
     from scipy.sparse import csr_array
 
@@ -141,16 +139,17 @@ def _sliced_scores(sample: LabelledSample, topic: int, orders: list[np.ndarray])
         sums = csr_array((ones, order, starts), shape=(sample.heads, sample.width)) @ products
         dots, squares, own = np.split(sums, [len(docs), 2 * len(docs)], axis=1)
         lengths = np.sqrt(squares * own)
-        yield np.divide(dots, lengths, out=np.zeros_like(dots), where=lengths > 0).T
+        yield np.divide(dots, lengths, out=np.zeros_like(dots), where=lengths > 0)
 
 
 def _auc_values(scores: np.ndarray, mine: np.ndarray) -> np.ndarray:
-    """``[row]`` of ``scores[doc, row]``, without intervals."""
-    from scipy.stats import rankdata
-
-    inside = int(mine.sum())
-    ranks = rankdata(scores, axis=0)[mine].sum(axis=0)
-    return np.asarray((ranks - inside * (inside + 1) / 2) / (inside * (len(mine) - inside)))
+    """``[row]`` of ``scores[row, doc]``, without intervals: pairs that are won, and half of those that are equal."""
+    inside, others = np.sort(scores[:, mine], axis=1), np.sort(scores[:, ~mine], axis=1)
+    won = [
+        np.searchsorted(below, values, "left").sum() + np.searchsorted(below, values, "right").sum()
+        for below, values in zip(others, inside, strict=True)
+    ]
+    return np.array(won) / (2 * inside.shape[1] * others.shape[1])
 
 
 def _mann_whitney(value: np.ndarray, inside: int, outside: int) -> np.ndarray:

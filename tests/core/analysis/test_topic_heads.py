@@ -51,13 +51,13 @@ def test_the_ranking_and_the_auc_are_those_worked_out_by_hand() -> None:
     assert found is not None
     assert found.auc.value[1:].tolist() == [1.0, 0.8]
     assert found.ranking.tolist() == [1, 2]
-    assert (found.documents, found.others, found.null.shape) == (5, 5, (1_200, 2))  # 2,400 slices
+    assert (found.documents, found.others, found.null.shape) == (5, 5, (200, 2))
 
 
 @pytest.mark.parametrize("centre", [False, True])
 def test_the_full_embedding_and_random_slices_are_scored_as_scikit_learn_does(centre: bool) -> None:
     given = replace(planted(), centre=centre)
-    found = topic_heads(given, 2, TOPICS, slices=3 * HEADS, seed=7)
+    found = topic_heads(given, 2, TOPICS, slicings=3, seed=7)
     assert found is not None
     assert found.null.shape == (3, HEADS)
     mine, shift = given.labels == 2, given.mean if centre else 0
@@ -99,7 +99,7 @@ def test_shuffled_labels_have_no_heads() -> None:
         real = planted(seed)
         shuffled = LabelledSample(real.vectors, chance.permutation(real.labels), real.topics, real.mean, False, HEADS)
         for topic in range(TOPICS):
-            found = topic_heads(shuffled, topic, TOPICS, slices=40 * HEADS)
+            found = topic_heads(shuffled, topic, TOPICS, slicings=40)
             assert found is not None
             claims += bool(found.heads(FOLLOWS) or found.heads(AVOIDS))
     # One list of labels in twenty may have one; of 30 more than 4 would do with a probability of 0.016.
