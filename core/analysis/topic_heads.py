@@ -6,7 +6,6 @@ the topic scores higher than a document of another topic.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,7 +75,7 @@ def topic_heads(
     scores = _scores(sample, topic)
     found = Auc.stacked([auc(scores[:, row], mine) for row in range(scores.shape[1])])
     orders = random_orders(sample.width, slicings, seed)
-    null = np.stack([_auc_values(scores, mine) for scores in _sliced_scores(sample, topic, orders)])
+    null = _auc_values(_sliced_scores(sample, topic, orders), mine).reshape(slicings, sample.heads)
     return TopicHeads(
         auc=found,
         null=null,
@@ -122,24 +121,21 @@ def _scores(sample: LabelledSample, topic: int, order: np.ndarray | None = None)
     return similarity(docs - shift, topics[only] - shift, (docs_full, topics_full[only]))[:, :, 0]
 
 
-def _sliced_scores(sample: LabelledSample, topic: int, orders: list[np.ndarray]) -> Iterator[np.ndarray]:
-    """``[slice, doc]`` for each of ``orders``: cosines of random slices with the topic's name.
+def _sliced_scores(sample: LabelledSample, topic: int, orders: list[np.ndarray]) -> np.ndarray:
+    """``[slice, doc]``, the slices of one order after another: cosines of random slices with the topic's name.
 
     A slice's dot products and squared lengths are sums over its dimensions, so nothing needs to be cut.
     """
     if sample.space is not None:
-        yield from (_scores(sample, topic, order)[:, 1:].T for order in orders)
-        return
+        return np.concatenate([_scores(sample, topic, order)[:, 1:].T for order in orders])
     from scipy.sparse import csr_array
 
+    dims, starts = np.concatenate(orders), np.arange(0, len(orders) * sample.width + 1, sample.width // sample.heads)
+    slices = csr_array((np.ones(len(dims), np.float32), dims, starts), shape=(len(starts) - 1, sample.width))
     docs, name = sample.full[0], sample.full[1][topic]
-    products = np.ascontiguousarray(np.concatenate([docs * name, docs * docs, (name * name)[None]]).T)
-    ones, starts = np.ones(sample.width, np.float32), np.arange(0, sample.width + 1, sample.width // sample.heads)
-    for order in orders:
-        sums = csr_array((ones, order, starts), shape=(sample.heads, sample.width)) @ products
-        dots, squares, own = np.split(sums, [len(docs), 2 * len(docs)], axis=1)
-        lengths = np.sqrt(squares * own)
-        yield np.divide(dots, lengths, out=np.zeros_like(dots), where=lengths > 0)
+    dots = slices @ (docs * name).T
+    lengths = np.sqrt((slices @ (docs * docs).T) * (slices @ (name * name))[:, None])
+    return np.divide(dots, lengths, out=np.zeros_like(dots), where=lengths > 0)
 
 
 def _auc_values(scores: np.ndarray, mine: np.ndarray) -> np.ndarray:

@@ -13,8 +13,8 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:&^=])")
 # neither eye nor screen reader meets, keeps them apart.
 _FOUND_LATER = re.compile(r"(https?|www|mailto|xmpp|:(?=[\w+-]+(?:/\w+)?:)|(?<=\w)@(?=\w))", re.IGNORECASE)
 _APART = "\u2060"
-_BREAKS = re.compile(r"\s{2,}|[^\S\u00a0]")
-"""White space, but for a single space that keeps a number and its unit on one line."""
+_BREAKS = re.compile(r"\s{2,}|[^\S \u00a0]")
+"""White space that is not a single space; one that keeps a number and its unit on one line is left, too."""
 NAME_LENGTH = 30
 """Letters of a name on an axis."""
 
