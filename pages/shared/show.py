@@ -21,7 +21,6 @@ from pages.shared.components.layer_grid import LayerGrid, grid_numbers
 from pages.shared.components.picture import picture
 from pages.shared.paper.caption import app_command, figure_command
 from pages.shared.paper.caption import caption as figure_caption
-from pages.shared.paper.numbers import with_numbers
 from pages.shared.text import plain, shortened
 
 SHOWN_RUN = "the run of the figures' captions"
@@ -130,10 +129,14 @@ def picked(name: str) -> Sequence[object]:
     return data if isinstance(data, (list, tuple)) else ()
 
 
+@st.fragment
 def downloads(name: str, table: Callable[[], pa.Table], paper: Paper | None = None) -> None:
-    """A figure's data as CSV and Parquet; the table is made when somebody asks for it."""
+    """A figure as a picture, and its data as CSV and Parquet; what is in the box is made when somebody opens it."""
+    box = st.popover("Save", icon=":material/download:", type="tertiary", key=f"save {name}", on_change="rerun")
+    if not box.open:
+        return
     kinds = {"CSV": ("text/csv", _write_csv), "Parquet": ("application/vnd.apache.parquet", pq.write_table)}
-    with st.popover("Save", icon=":material/download:", type="tertiary"):
+    with box:
         if paper is not None:
             st.caption("Figure" if theme() == "light" else "Figure. For white paper, choose the light theme first.")
             picture(name, name, paper.caption(name), paper.remake is None, paper.own)
@@ -157,4 +160,4 @@ def _write_csv(table: pa.Table, stream: io.BytesIO) -> None:
 @st.cache_resource(max_entries=128, show_spinner=False)
 def drawn_once(run: Run, version: str, name: str, stage: int, theme: str, _draw: Callable[[], go.Figure]) -> go.Figure:
     """A figure that changes with the run, the stage and the theme alone: building it costs more than sending it."""
-    return with_numbers(_draw())
+    return _draw()

@@ -202,7 +202,8 @@ class SessionClient:
         elif kind == "auto_rerun":
             self._again[message.auto_rerun.fragment_id] = message.auto_rerun.interval
         elif kind == "stop_auto_rerun":
-            self._again.pop(message.stop_auto_rerun.fragment_id, None)
+            for fragment in message.stop_auto_rerun.fragment_ids:
+                self._again.pop(fragment, None)
         elif kind == "page_not_found":
             self.seen.errors.append("a page was not found")
         elif kind == "delta" and message.delta.WhichOneof("type") == "new_element":

@@ -152,23 +152,23 @@ def matches_figure(found: HeadMatches, names: tuple[str, str], theme: str) -> go
             hoverinfo="skip",
             showlegend=False,
         )
-    figure.update_layout(
-        template=template(theme),
-        height=max(340, min(760, 110 + 24 * rows)),
-        yaxis={
+    figure.layout = {
+        "template": template(theme),
+        "height": max(340, min(760, 110 + 24 * rows)),
+        "yaxis": {
             "autorange": "reversed",
             "type": "category",
             "tickfont": {"size": TICK_SIZE},
             "title": {"text": f"head of {names[0]}"},
         },
-        xaxis={
+        "xaxis": {
             "type": "category",
             "side": "top",
             "tickangle": 0,
             "tickfont": {"size": TICK_SIZE},
             "title": {"text": f"head of {names[1]}"},
         },
-        margin={"l": 60, "r": 10, "t": 60, "b": 10},
-        dragmode=False,
-    )
+        "margin": {"l": 60, "r": 10, "t": 60, "b": 10},
+        "dragmode": False,
+    }
     return figure

@@ -196,14 +196,14 @@ def _bars(names: list[str], share: np.ndarray, usual: np.ndarray, unit: str) -> 
         marker={"symbol": "line-ns", "size": 15, "line": {"width": 2, "color": INK[look]}},
         hovertemplate=f"%{{x:.1f}}{PERCENT} expected<extra></extra>",
     )
-    made.update_layout(
-        template=template(look),
-        showlegend=False,
-        height=70 + 24 * len(names),
-        margin={"t": 8},
-        bargap=0.35,
-        dragmode=False,
-        xaxis={**PERCENT_TICKS, "rangemode": "tozero", "nticks": 5, "title": {"text": f"share {unit}"}},
-        yaxis={"tickvals": list(range(len(names))), "ticktext": shown, "autorange": "reversed", "automargin": True},
-    )
+    made.layout = {
+        "template": template(look),
+        "showlegend": False,
+        "height": 70 + 24 * len(names),
+        "margin": {"t": 8},
+        "bargap": 0.35,
+        "dragmode": False,
+        "xaxis": {**PERCENT_TICKS, "rangemode": "tozero", "nticks": 5, "title": {"text": f"share {unit}"}},
+        "yaxis": {"tickvals": list(range(len(names))), "ticktext": shown, "autorange": "reversed", "automargin": True},
+    }
     return made

@@ -102,19 +102,19 @@ def head_vectors_figure(vectors: np.ndarray, chosen: int, theme: str) -> go.Figu
             colorbar={"thickness": 10, "outlinewidth": 0, "tickformat": ".2~g", "len": 1, "y": 0.5},
         )
     )
-    figure.add_shape(
-        type="rect", x0=0.5, x1=dims + 0.5, y0=chosen - 0.5, y1=chosen + 0.5, line={"color": FRAME[theme], "width": 2}
-    )
     step = max(1, heads // 16)
-    figure.update_layout(
-        template=template(theme),
-        height=90 + max(14, min(24, 480 // heads)) * heads,
-        yaxis={
+    figure.layout = {
+        "template": template(theme),
+        "height": 90 + max(14, min(24, 480 // heads)) * heads,
+        "yaxis": {
             "autorange": "reversed",
             "tickvals": list(range(1, heads + 1, step)),
             "ticktext": [f"head {head}" for head in range(1, heads + 1, step)],
         },
-        xaxis={"title": {"text": "number within the head's vector"}},
-        dragmode=False,
+        "xaxis": {"title": {"text": "number within the head's vector"}},
+        "dragmode": False,
+    }
+    figure.add_shape(
+        type="rect", x0=0.5, x1=dims + 0.5, y0=chosen - 0.5, y1=chosen + 0.5, line={"color": FRAME[theme], "width": 2}
     )
     return figure

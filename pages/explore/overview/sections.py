@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import pyarrow as pa
 import streamlit as st
 
@@ -16,7 +17,17 @@ from core.runs.tables import Row
 from pages.explore.overview.figures import head_vectors_figure
 from pages.shared.cards import Card, cards, open_card
 from pages.shared.controls import choose_document, choose_head, choose_stage
-from pages.shared.data import RunState, document_vectors, documents, neighbours, row_of, runs, topics, vector_docs
+from pages.shared.data import (
+    RunState,
+    document_vectors,
+    documents,
+    head_index,
+    neighbours,
+    row_of,
+    runs,
+    topics,
+    vector_docs,
+)
 from pages.shared.notices import among, no_vectors, shows_mistakes
 from pages.shared.show import Remake, cells, figure, theme
 from pages.shared.text import plain, shortened
@@ -93,12 +104,16 @@ def one_head(state: RunState) -> None:
         open_card(_card(row, extra))
         if state.analysed and row["topic"] in topics(state).names:
             topic_link(row["topic"])
-    if row_of(state, doc) < 0:
+    place, looked_through = row_of(state, doc), len(vector_docs(state))
+    if place < 0:
         with right:
             no_vectors(state, doc, "vectors and no nearest documents")
         return
     with right:
-        vectors = document_vectors(state, stage, doc)
+        if looked_through > LOOKED_THROUGH:
+            vectors = document_vectors(state, stage, doc)
+        else:  # all are in memory, for the nearest documents
+            vectors = head_index(state, stage).vectors[place].astype(np.float32)
         figure(
             head_vectors_figure(vectors, head, theme()),
             "vectors",
@@ -107,7 +122,6 @@ def one_head(state: RunState) -> None:
             alt=f"The vectors of all heads for document {doc + 1}.",
             remake=Remake("head vectors", {"doc": doc, "stage": stage, "head": head}),
         )
-    looked_through = len(vector_docs(state))
     if looked_through > LOOKED_THROUGH and not st.toggle(
         "Show the nearest documents",
         key="nearest of all",
@@ -134,8 +148,8 @@ def _neighbours(title: str, found: Neighbours, table: RowLookup, extra: Mapping[
     st.markdown(f"##### {title}")
     if not len(found.docs):
         st.caption("This run has no other document.")
-    pairs = zip(found.docs.tolist(), found.similarity.tolist(), strict=True)
-    cards([_card(table.row(doc), extra, score) for doc, score in pairs])
+    rows = zip(table.rows(found.docs).to_pylist(), found.similarity.tolist(), strict=True)
+    cards([_card(row, extra, score) for row, score in rows])
 
 
 def _card(row: Row, extra: Mapping[str, str], score: float | None = None) -> Card:

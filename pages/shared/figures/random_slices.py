@@ -49,25 +49,25 @@ def slices_figure(tables: Tables, measure: str, theme: str, chosen: int | None =
                 )
             )
     stages = [row["stage"] for row in summaries]
-    figure.update_layout(
-        template=template(theme),
-        height=height,
-        yaxis={
+    figure.layout = {
+        "template": template(theme),
+        "height": height,
+        "yaxis": {
             "title": {"text": TITLES[measure]},
             **(PERCENT_TICKS if measure in SHARES else {}),
             "showgrid": True,
             "gridcolor": GRID_LINE[theme],
             "rangemode": "tozero",
         },
-        xaxis={
+        "xaxis": {
             "tickvals": stages,
             "ticktext": [f"stage {stage}<br>{STAGES[stage].name}" for stage in stages],
             "range": [min(stages, default=1) - 0.5, max(stages, default=1) + 0.5],
         },
-        legend=LEGEND_ABOVE,
-        margin={"t": 52},
-        dragmode=False,
-    )
+        "legend": LEGEND_ABOVE,
+        "margin": {"t": 52},
+        "dragmode": False,
+    }
     return figure
 
 

@@ -184,21 +184,21 @@ def ranking_figure(
                 hovertemplate=f"{drawn(line_name)}: {form}<extra></extra>",
             )
         )
-    figure.update_layout(
-        template=template(theme),
-        height=330,
-        bargap=0.3,
-        xaxis={"type": "category", "title": {"text": "layer.head"}},
-        yaxis={
+    figure.layout = {
+        "template": template(theme),
+        "height": 330,
+        "bargap": 0.3,
+        "xaxis": {"type": "category", "title": {"text": "layer.head"}},
+        "yaxis": {
             **(PERCENT_TICKS if per_cent else {}),
             "rangemode": "tozero",
             "showgrid": True,
             "gridcolor": GRID_LINE[theme],
             "title": {"text": unit},
         },
-        legend=LEGEND_ABOVE,
-        dragmode=False,
-    )
+        "legend": LEGEND_ABOVE,
+        "dragmode": False,
+    }
     return figure
 
 
@@ -221,14 +221,14 @@ def families_figure(counts: Mapping[str, np.ndarray], theme: str) -> go.Figure:
                 hovertemplate=f"layer %{{x}}: %{{y}} {name}<extra></extra>",
             )
         )
-    figure.update_layout(
-        template=template(theme),
-        height=300,
-        barmode="stack",
-        bargap=0.2,
-        xaxis={"title": {"text": "layer"}, "dtick": 1 if len(counts["none"]) <= 16 else 2},
-        yaxis={"title": {"text": "heads"}, "showgrid": True, "gridcolor": GRID_LINE[theme]},
-        legend={**LEGEND_ABOVE, "traceorder": "normal"},
-        dragmode=False,
-    )
+    figure.layout = {
+        "template": template(theme),
+        "height": 300,
+        "barmode": "stack",
+        "bargap": 0.2,
+        "xaxis": {"title": {"text": "layer"}, "dtick": 1 if len(counts["none"]) <= 16 else 2},
+        "yaxis": {"title": {"text": "heads"}, "showgrid": True, "gridcolor": GRID_LINE[theme]},
+        "legend": {**LEGEND_ABOVE, "traceorder": "normal"},
+        "dragmode": False,
+    }
     return figure

@@ -63,21 +63,21 @@ def whose_figure(rows: Sequence[Row], theme: str) -> go.Figure:
         )
     low = min(0.0, float(np.minimum(shown, 0).sum()))
     figure = go.Figure(traces)
-    figure.update_layout(
-        template=template(theme),
-        barmode="relative",
-        height=190,
-        margin={"l": 10, "r": 14, "t": 46, "b": 40},
-        uniformtext={"minsize": 10, "mode": "hide"},
-        legend={**LEGEND_ABOVE, "traceorder": "normal"},
-        yaxis={"visible": False},
-        xaxis={
+    figure.layout = {
+        "template": template(theme),
+        "barmode": "relative",
+        "height": 190,
+        "margin": {"l": 10, "r": 14, "t": 46, "b": 40},
+        "uniformtext": {"minsize": 10, "mode": "hide"},
+        "legend": {**LEGEND_ABOVE, "traceorder": "normal"},
+        "yaxis": {"visible": False},
+        "xaxis": {
             "range": [1.02 * low, 100 - low + 1],
             **PERCENT_TICKS,
             "zeroline": True,
             "zerolinecolor": INK[theme],
             "title": {"text": "of the embedding's length", "font": {"color": MUTED[theme]}},
         },
-        dragmode=False,
-    )
+        "dragmode": False,
+    }
     return figure

@@ -62,21 +62,21 @@ def waterfall(found: Explanation, start: float, theme: str) -> go.Figure:
     )
     steps = np.concatenate([[begins], begins + np.cumsum(shown), [0.0]])
     span = float(steps.max() - steps.min()) or 1.0
-    figure.update_layout(
-        template=template(theme),
-        height=80 + 30 * (len(names) + 1 + len(first)),
-        margin={"l": 172, "r": 14, "t": 6, "b": 36},
-        yaxis={"autorange": "reversed", "type": "category"},
-        xaxis={
+    figure.layout = {
+        "template": template(theme),
+        "height": 80 + 30 * (len(names) + 1 + len(first)),
+        "margin": {"l": 172, "r": 14, "t": 6, "b": 36},
+        "yaxis": {"autorange": "reversed", "type": "category"},
+        "xaxis": {
             "range": [steps.min() - (0.16 * span if steps.min() < 0 else 0), steps.max() + 0.2 * span],
             "zeroline": True,
             "zerolinecolor": MUTED[theme],
             "zerolinewidth": 1,
             "title": {"text": "cosine"},
         },
-        showlegend=False,
-        dragmode=False,
-    )
+        "showlegend": False,
+        "dragmode": False,
+    }
     return figure
 
 
@@ -136,23 +136,23 @@ def matrix_figure(found: HeadWords, theme: str) -> go.Figure:
             colorbar={"thickness": 10, "outlinewidth": 0, "tickformat": ".2~g"},
         )
     )
-    figure.update_layout(
-        template=template(theme),
-        height=170 + 24 * len(rows),
-        xaxis={
+    figure.layout = {
+        "template": template(theme),
+        "height": 170 + 24 * len(rows),
+        "xaxis": {
             "side": "top",
             "tickangle": -60,
             "type": "category",
             "title": {"text": "second text"},
             "tickfont": {"size": SMALL_TICK_SIZE},
         },
-        yaxis={
+        "yaxis": {
             "autorange": "reversed",
             "type": "category",
             "title": {"text": "first text"},
             "tickfont": {"size": SMALL_TICK_SIZE},
         },
-        margin={"l": 120, "r": 10, "t": 120, "b": 10},
-        dragmode=False,
-    )
+        "margin": {"l": 120, "r": 10, "t": 120, "b": 10},
+        "dragmode": False,
+    }
     return figure

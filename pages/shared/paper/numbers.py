@@ -11,21 +11,12 @@ import plotly.graph_objects as go
 
 MOST_VALUES = 48
 """Of a caption; a figure with more has ranges."""
-_NOTED = "_headscope_numbers"
 _FEW = 12
 """Values of one series that are listed."""
 
 
-def with_numbers(figure: go.Figure) -> go.Figure:
-    """The same figure with its ``numbers`` noted on it, for one that is drawn once and shown often."""
-    vars(figure)[_NOTED] = numbers(figure)
-    return figure
-
-
 def numbers(figure: go.Figure) -> str:
     """``accuracy: heads stage 1 0.69 (0.65 to 0.73), …``, or an empty text where a figure's places are no values."""
-    if _NOTED in vars(figure):
-        return str(vars(figure)[_NOTED])
     found: dict[tuple[str, str], list[str]] = {}  # by axis and series: what is said of each
     left = MOST_VALUES
     for trace in figure.data:

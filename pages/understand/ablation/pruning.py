@@ -106,15 +106,15 @@ def pruning_figure(rows: Sequence[Row], theme: str) -> go.Figure:
                 hovertemplate="%{x} heads off<br>nDCG@10 %{y:.3f}<extra>" + name + "</extra>",
             )
         )
-    figure.update_layout(
-        template=template(theme),
-        height=360,
-        xaxis={"title": {"text": "heads switched off"}},
-        yaxis={"title": {"text": "same-topic nDCG@10, held out"}},
-        legend=LEGEND_ABOVE,
-        margin={"t": 40, "b": 50},
-        dragmode=False,
-    )
+    figure.layout = {
+        "template": template(theme),
+        "height": 360,
+        "xaxis": {"title": {"text": "heads switched off"}},
+        "yaxis": {"title": {"text": "same-topic nDCG@10, held out"}},
+        "legend": LEGEND_ABOVE,
+        "margin": {"t": 40, "b": 50},
+        "dragmode": False,
+    }
     return figure
 
 

@@ -116,15 +116,15 @@ def pair_figure(
             cliponaxis=False,
         )
     axis = {**PERCENT_TICKS, "showgrid": True, "gridcolor": GRID_LINE[theme], "zeroline": False}
-    figure.update_layout(
-        template=template(theme),
-        height=460,
-        xaxis={**axis, "title": {"text": f"{drawn(shortened(names[0], 40))}: {MEASURES[measure]}"}},
-        yaxis={**axis, "title": {"text": drawn(shortened(names[1], 40))}},
-        legend=LEGEND_ABOVE,
-        margin={"t": 70},
-        dragmode=False,
-    )
+    figure.layout = {
+        "template": template(theme),
+        "height": 460,
+        "xaxis": {**axis, "title": {"text": f"{drawn(shortened(names[0], 40))}: {MEASURES[measure]}"}},
+        "yaxis": {**axis, "title": {"text": drawn(shortened(names[1], 40))}},
+        "legend": LEGEND_ABOVE,
+        "margin": {"t": 70},
+        "dragmode": False,
+    }
     return figure
 
 
@@ -167,25 +167,25 @@ def confusion_figure(counts: np.ndarray, names: Sequence[str], theme: str) -> go
             colorbar={"thickness": 10, "outlinewidth": 0, **PERCENT_TICKS},
         )
     )
-    figure.update_layout(
-        template=template(theme),
-        height=max(320, min(820, 190 + 18 * len(names))),
-        xaxis={
+    figure.layout = {
+        "template": template(theme),
+        "height": max(320, min(820, 190 + 18 * len(names))),
+        "xaxis": {
             "title": {"text": "read as"},
             "tickangle": -60,
             "type": "category",
             "tickfont": {"size": SMALL_TICK_SIZE},
             "automargin": True,
         },
-        yaxis={
+        "yaxis": {
             "autorange": "reversed",
             "type": "category",
             "tickfont": {"size": SMALL_TICK_SIZE},
             "automargin": True,
         },
-        margin={"l": 10, "r": 10, "t": 20, "b": 10},
-        dragmode=False,
-    )
+        "margin": {"l": 10, "r": 10, "t": 20, "b": 10},
+        "dragmode": False,
+    }
     return figure
 
 

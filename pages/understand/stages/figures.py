@@ -101,26 +101,26 @@ def matrix_figure(
         )
     )
     # Group numbers only: a frame would have to jump about, for the clustering parts what belongs to one group.
-    figure.update_layout(
-        template=template(theme),
-        height=max(320, min(720, 90 + 24 * len(rows))),
-        yaxis={
+    figure.layout = {
+        "template": template(theme),
+        "height": max(320, min(720, 90 + 24 * len(rows))),
+        "yaxis": {
             "autorange": "reversed",
             "type": "category",
             "tickfont": {"size": TICK_SIZE},
             "title": {"text": axes[1]},
             "automargin": True,
         },
-        xaxis={
+        "xaxis": {
             "type": "category",
             "side": "top",
             "tickangle": 0,
             "tickfont": {"size": TICK_SIZE},
             "title": {"text": axes[0]},
         },
-        margin={"l": 60, "r": 10, "t": 60, "b": 10},
-        dragmode=False,
-    )
+        "margin": {"l": 60, "r": 10, "t": 60, "b": 10},
+        "dragmode": False,
+    }
     return figure
 
 
@@ -147,15 +147,15 @@ def groups_figure(cka: np.ndarray, shape: ModelShape, theme: str) -> go.Figure:
                 orientation="h",
             )
         )
-    figure.update_layout(
-        template=template(theme),
-        height=210,
-        showlegend=False,
-        xaxis={"title": {"text": "CKA of a pair of heads"}, "range": [min(-0.05, float(cka.min())), 1.03]},
-        yaxis={"autorange": "reversed"},
-        margin={"l": 150, "t": 10},
-        dragmode=False,
-    )
+    figure.layout = {
+        "template": template(theme),
+        "height": 210,
+        "showlegend": False,
+        "xaxis": {"title": {"text": "CKA of a pair of heads"}, "range": [min(-0.05, float(cka.min())), 1.03]},
+        "yaxis": {"autorange": "reversed"},
+        "margin": {"l": 150, "t": 10},
+        "dragmode": False,
+    }
     return figure
 
 

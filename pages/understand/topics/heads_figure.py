@@ -48,21 +48,26 @@ def heads_figure(found: TopicHeads, theme: str) -> go.Figure:
             "<extra></extra>",
         )  # fmt: skip
     row = max(15, min(24, 460 // len(order)))
-    figure.update_layout(
-        template=template(theme),
-        height=110 + row * len(order),
-        margin={"l": 110, "r": 14, "t": 52, "b": 46},
-        yaxis={
-            "range": ends[::-1], "tickvals": list(range(len(order))), "ticktext": [_name(row) for row in order],
+    figure.layout = {
+        "template": template(theme),
+        "height": 110 + row * len(order),
+        "margin": {"l": 110, "r": 14, "t": 52, "b": 46},
+        "yaxis": {
+            "range": ends[::-1],
+            "tickvals": list(range(len(order))),
+            "ticktext": [_name(row) for row in order],
             "fixedrange": True,
         },
-        xaxis={
+        "xaxis": {
             "title": {"text": "AUC: how often a document of the topic scores higher than another one"},
-            "tickformat": ".2~f", "showgrid": True, "gridcolor": GRID_LINE[theme], "fixedrange": True,
+            "tickformat": ".2~f",
+            "showgrid": True,
+            "gridcolor": GRID_LINE[theme],
+            "fixedrange": True,
         },
-        legend=LEGEND_ABOVE,
-        dragmode=False,
-    )  # fmt: skip
+        "legend": LEGEND_ABOVE,
+        "dragmode": False,
+    }
     return figure
 
 

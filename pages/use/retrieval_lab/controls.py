@@ -11,15 +11,16 @@ from core.retrieval.study import ways_at
 from core.retrieval.tasks import TASKS
 from core.runs.results import QuerySet
 from core.runs.run import Run
-from pages.shared.data import RunState, document_vectors, documents, vector_docs
+from pages.shared.data import RunState, documents, head_index, row_of, vector_docs
 from pages.shared.embedding import embedded_query
-from pages.shared.run_version import DOCUMENTS, one_version
+from pages.shared.run_version import DOCUMENTS, VECTORS, one_version
 from pages.shared.text import plain, shortened
 from pages.shared.url import decide, linked
 from pages.use.retrieval_lab.data import LabQuestion, has_rest
 from pages.use.retrieval_lab.state import way_sentence
 
 _MOST_TYPED = 2_000
+_MOST_OPTIONS = 1_000
 REST = "rest"
 
 
@@ -58,20 +59,28 @@ def _of_the_set(found: QuerySet) -> LabQuestion:
 
 def _of_the_corpus(state: RunState, stage: int) -> LabQuestion:
     """Without a query set a document asks for others of its topic."""
-    table = documents(state)
-    numbers = (vector_docs(state)[:1_000] + 1).tolist()
-    titles = dict(zip(numbers, table.rows(np.array(numbers) - 1, ["title"])["title"].to_pylist(), strict=True))
+    titles = _titles(state.run, state.version, state)
     number = linked(
         st.selectbox,
         "or choose a document as the question",
         "query",
-        numbers,
-        numbers[0],
-        format_func=lambda number: f"{number} · {shortened(titles[number], 140)}",
+        list(titles),
+        next(iter(titles)),
+        format_func=lambda number: f"{number} · {titles[number]}",
     )
     own = number - 1
-    vectors = {stage: document_vectors(state, stage, own)}
-    return LabQuestion(titles[number], vectors, _of_its_topic(state.run, state.documents_version, own), own)
+    vectors = {stage: head_index(state, stage).vectors[row_of(state, own)].astype(np.float32)}
+    title = documents(state).row(own, ["title"])["title"]
+    return LabQuestion(title, vectors, _of_its_topic(state.run, state.documents_version, own), own)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+@one_version(*VECTORS)
+def _titles(run: Run, version: str, _state: RunState) -> dict[int, str]:
+    """By number, of the first documents that have vectors."""
+    docs = vector_docs(_state)[:_MOST_OPTIONS]
+    titles = documents(_state).rows(docs, ["title"])["title"].to_pylist()
+    return {doc + 1: shortened(title, 140) for doc, title in zip(docs.tolist(), titles, strict=True)}
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

@@ -51,14 +51,14 @@ def votes_figure(
         )
     )
     step = max(1, heads // 16)
-    figure.update_layout(
-        template=template(theme),
-        height=90 + 22 * ranks,
-        xaxis={"title": {"text": "head"}, "tickvals": list(columns[::step])},
-        yaxis={"autorange": "reversed", "tickvals": list(places), "title": {"text": "place"}},
-        margin={"l": 50},
-        dragmode=False,
-    )
+    figure.layout = {
+        "template": template(theme),
+        "height": 90 + 22 * ranks,
+        "xaxis": {"title": {"text": "head"}, "tickvals": list(columns[::step])},
+        "yaxis": {"autorange": "reversed", "tickvals": list(places), "title": {"text": "place"}},
+        "margin": {"l": 50},
+        "dragmode": False,
+    }
     if reliability is not None:
         fade(figure, solidity(reliability, heads)[1:], columns, places, theme)
         if rates_below_numbers(figure, [str(head) for head in columns], reliability.rates[1:], columns):
@@ -153,19 +153,19 @@ def importance_figure(rows: Sequence[Row], theme: str, what: str) -> go.Figure:
             "alone: %{customdata[2]:.3f} (%{customdata[3]:.3f}–%{customdata[4]:.3f})<extra></extra>",
         )
     )
-    figure.update_layout(
-        template=template(theme),
-        height=300,
-        yaxis={"title": {"text": f"{what} lost without the head"}, "showgrid": True, "gridcolor": GRID_LINE[theme]},
-        xaxis={
+    figure.layout = {
+        "template": template(theme),
+        "height": 300,
+        "yaxis": {"title": {"text": f"{what} lost without the head"}, "showgrid": True, "gridcolor": GRID_LINE[theme]},
+        "xaxis": {
             "type": "category",
             "tickangle": 0,
             "tickfont": {"size": TICK_SIZE},
             "title": {"text": "head, most needed first"},
         },
-        margin={"b": 52},
-        dragmode=False,
-    )
+        "margin": {"b": 52},
+        "dragmode": False,
+    }
     return figure
 
 
@@ -187,13 +187,13 @@ def aspects_figure(aspects: Sequence[int], values: Mapping[str, Sequence[Row]], 
                 hovertemplate=f"{way}<br>%{{x}} aspects, %{{customdata[0]}} queries: %{{y:.3f}}<extra></extra>",
             )
         )
-    figure.update_layout(
-        template=template(theme),
-        height=300,
-        xaxis={"title": {"text": "documents that a query asks for"}, "tickvals": list(aspects)},
-        yaxis={"title": {"text": what}, "rangemode": "tozero", "showgrid": True, "gridcolor": GRID_LINE[theme]},
-        legend=LEGEND_ABOVE,
-        margin={"t": 50},
-        dragmode=False,
-    )
+    figure.layout = {
+        "template": template(theme),
+        "height": 300,
+        "xaxis": {"title": {"text": "documents that a query asks for"}, "tickvals": list(aspects)},
+        "yaxis": {"title": {"text": what}, "rangemode": "tozero", "showgrid": True, "gridcolor": GRID_LINE[theme]},
+        "legend": LEGEND_ABOVE,
+        "margin": {"t": 50},
+        "dragmode": False,
+    }
     return figure

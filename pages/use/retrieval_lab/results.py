@@ -70,12 +70,13 @@ def why_section(shown: LabView) -> None:
 
 
 def _cards(table: RowLookup, found: Ranking, relevant: frozenset[int], weights: np.ndarray, side: str) -> None:
-    items, numbers = [], [int(doc) + 1 for doc in found.docs]
-    for place, (doc, score, given) in enumerate(zip(found.docs.tolist(), found.scores, found.by_head, strict=True), 1):
-        row = table.row(doc)
-        mark = "✓ " if doc in relevant else ""
+    items: list[Card] = []
+    numbers = [int(doc) + 1 for doc in found.docs]
+    rows = table.rows(found.docs).to_pylist()
+    for row, number, score, given in zip(rows, numbers, found.scores, found.by_head, strict=True):
+        mark = "✓ " if number - 1 in relevant else ""
         meta = [row["topic"], f"{score:.3f}".replace("-", "−"), _most(given, weights)]
-        items.append(Card(f"{place}. {mark}{row['title']}", meta, row["text"]))
+        items.append(Card(f"{len(items) + 1}. {mark}{row['title']}", meta, row["text"]))
 
     def clicked(place: int) -> None:
         decide(WHY, numbers[place])

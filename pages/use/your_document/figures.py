@@ -142,11 +142,11 @@ def _cells(
         )
     )
     step = max(1, len(columns) // 33)
-    figure.update_layout(
-        template=template(theme),
-        height=_ABOVE + _BELOW + _ROW * len(topics),
-        margin={"l": 8, "r": 4, "t": _ABOVE, "b": _BELOW},
-        xaxis={
+    figure.layout = {
+        "template": template(theme),
+        "height": _ABOVE + _BELOW + _ROW * len(topics),
+        "margin": {"l": 8, "r": 4, "t": _ABOVE, "b": _BELOW},
+        "xaxis": {
             "side": "top",
             "tickangle": 0,
             "tickfont": {"size": TICK_SIZE},
@@ -155,7 +155,7 @@ def _cells(
             "range": [-0.5, len(columns) - 0.5],
             "fixedrange": True,
         },
-        yaxis={
+        "yaxis": {
             "range": [len(topics) - 0.5, -0.5],
             "tickvals": list(range(len(topics))),
             "ticktext": short_names(topics, 24),
@@ -163,9 +163,9 @@ def _cells(
             "automargin": True,
             "fixedrange": True,
         },
-        showlegend=False,
-        dragmode=False,
-    )
+        "showlegend": False,
+        "dragmode": False,
+    }
     return figure
 
 
