@@ -46,6 +46,8 @@ _MOST_KEPT = 64
 _AT_ONCE = 0.8
 """Seconds that a page waits before it says that it waits: most documents are there by then."""
 _KEPT = "documents through the model"
+_BEGINNING, _QUERY = _ANSWERS = ("beginning", "query")
+"""Jobs without which a page shows nothing; all others add something to it."""
 Result = TypeVar("Result")
 
 
@@ -161,7 +163,7 @@ def _reading(
             )
         return found
 
-    return "beginning" if begun is None else "chunks", work
+    return _BEGINNING if begun is None else "chunks", work
 
 
 def embedded_query(state: RunState, text: str) -> dict[int, np.ndarray] | None:
@@ -175,7 +177,7 @@ def embedded_query(state: RunState, text: str) -> dict[int, np.ndarray] | None:
         found, shape = model.embed([text], query=True), model.info.shape
         return {stage: split_heads(found.stage(stage), stage, shape)[0] for stage in manifest.stages}
 
-    return _result("query", state, text, work)
+    return _result(_QUERY, state, text, work)
 
 
 def attended(state: RunState, text: str) -> Attended | None:
@@ -297,7 +299,7 @@ def _ticket(kind: str, state: RunState, text: str, work: Callable[[Ticket[Result
     key = _key(kind, state, text)
     ticket: Ticket[Result] | None = kept.get(key)
     if ticket is None or ticket.abandoned:
-        ticket = kept[key] = model_pool().queue.submit(work, SECONDS)
+        ticket = kept[key] = model_pool().queue.submit(work, SECONDS, detail=kind not in _ANSWERS)
         _pending().add(ticket)
         for old in list(kept)[:-_MOST_KEPT]:
             kept.pop(old).cancel()

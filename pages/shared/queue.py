@@ -1,4 +1,7 @@
-"""A queue with one worker: jobs of all sessions are done one after another, and each knows how many come before it."""
+"""A queue with one worker: jobs of all sessions are done one after another, and each knows how many come before it.
+
+Answers come before details: nobody waits for what the page of somebody else adds to an answer that is there.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,9 @@ class Ticket(Generic[Result]):
     Only who holds the ticket sees the result; the queue forgets a job as soon as it is over.
     """
 
-    def __init__(self, work: Callable[[Ticket[Result]], Result], seconds: float) -> None:
+    def __init__(self, work: Callable[[Ticket[Result]], Result], seconds: float, detail: bool) -> None:
+        self.detail = detail
+        """Whether it adds to an answer that is there."""
         self.before = 0
         """Jobs that come first, as the queue counted last; Queue.before counts anew."""
         self.doing = ""
@@ -99,7 +104,7 @@ class Ticket(Generic[Result]):
 
 
 class Queue:
-    """Jobs in the order in which they came, one at a time, in a thread of its own."""
+    """Answers, then details, each in the order in which they came, one at a time, in a thread of its own."""
 
     def __init__(self) -> None:
         self._waiting: deque[Ticket[Any]] = deque()
@@ -107,14 +112,15 @@ class Queue:
         self._changed = threading.Condition()
         self._worker: threading.Thread | None = None
 
-    def submit(self, work: Callable[[Ticket[Result]], Result], seconds: float) -> Ticket[Result]:
-        """Puts a job at the end; ``work`` is given its ticket, whose ``check`` it calls between batches."""
-        ticket = Ticket(work, seconds)
+    def submit(self, work: Callable[[Ticket[Result]], Result], seconds: float, detail: bool = False) -> Ticket[Result]:
+        """Puts a job at the end of its kind; ``work`` is given its ticket, whose ``check`` it calls between batches."""
+        ticket = Ticket(work, seconds, detail)
         with self._changed:
             self._count()
-            if len(self._waiting) >= MOST_WAITING:
+            place = sum(detail or not waiting.detail for waiting in self._waiting)
+            if place >= MOST_WAITING:
                 raise Mistake(f"{MOST_WAITING} documents are waiting to be embedded already. Try again in a minute.")
-            self._waiting.append(ticket)
+            self._waiting.insert(place, ticket)
             self._count()
             if self._worker is None or not self._worker.is_alive():
                 self._worker = threading.Thread(target=self._serve, name="embedding", daemon=True)

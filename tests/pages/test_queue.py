@@ -166,6 +166,19 @@ def test_a_job_of_a_session_that_has_gone_is_taken_back(busy: tuple[Queue, Gate,
     assert not gate.go.is_set()
 
 
+def test_answers_come_before_details_and_are_not_refused_for_them(busy: tuple[Queue, Gate, Ticket[str]]) -> None:
+    queue, gate, _ = busy
+    order: list[str] = []
+    details = [queue.submit(lambda _: order.append("detail"), LONG, detail=True) for _ in range(MOST_WAITING)]
+    with pytest.raises(Mistake):
+        queue.submit(lambda _: None, LONG, detail=True)
+    answers = [queue.submit(lambda _: order.append("answer"), LONG) for _ in range(2)]
+    assert [answers[0].before, answers[1].before, details[0].before] == [1, 2, 3]
+    gate.go.set()
+    assert all(ticket.wait(SOON) for ticket in (*answers, *details))
+    assert order == ["answer"] * 2 + ["detail"] * MOST_WAITING
+
+
 def test_a_queue_that_is_full_says_so_and_takes_more_when_somebody_leaves(
     busy: tuple[Queue, Gate, Ticket[str]],
 ) -> None:
