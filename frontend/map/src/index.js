@@ -42,6 +42,7 @@ class HeadMap {
     this.root = root;
     this.view = null;
     this.mode = "pan";
+    this.names = new WeakMap(); // by a map's points
     Object.assign(this, frame(root));
     this.drawLabels = labelsLayer(this.svg);
     this.drawRings = ringsLayer(this.svg);
@@ -289,20 +290,28 @@ class HeadMap {
   }
 
   // Names of the islands and heads that are painted over: they change with the map, heads, colouring and order alone.
+  // Those of a stage that was seen before are kept.
   name(dark) {
     const { view, meta, density } = this;
     const map = density?.rows ?? this.map;
     const sign = [meta.key, map.x.length, density?.isCurrent, formatHeads(view.heads, meta.heads), view.colour, view.focus, view.front].join("/");
-    if (sign === this.named) return;
-    this.named = sign;
+    let kept = this.names.get(map.x);
+    if (kept?.sign !== sign) this.names.set(map.x, (kept = { sign, ...this.namesOf(map, dark) }));
+    Object.assign(this, { islands: kept.islands, hidden: kept.hidden });
+  }
+
+  namesOf(map, dark) {
+    const { view, meta, density } = this;
     const shownHeads = new Uint8Array(meta.heads);
     for (const head of view.heads) shownHeads[head - 1] = 1;
     const { of, column } = colouring(view, map, meta, dark);
     // By activation every shade is a colour; what is named are heads.
     const kind = view.colour === "activation" ? (point) => map.head[point] : of;
     const named = !density || density.isCurrent ? islands(map, islandNames(view, meta), kind, (point) => shownHeads[map.head[point]] === 1, Boolean(column)) : [];
-    this.islands = named.map((island) => ({ ...island, spot: (place) => spotOf(map, place, island.point) }));
-    this.hidden = paintedOver(this.map.counts ?? map, meta.heads, view);
+    return {
+      islands: named.map((island) => ({ ...island, spot: (place) => spotOf(map, place, island.point) })),
+      hidden: paintedOver(this.map.counts ?? map, meta.heads, view),
+    };
   }
 
   ensureDrawing() {
