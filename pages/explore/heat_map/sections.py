@@ -14,6 +14,7 @@ from core.analysis.heat_map import HeatMap, heat_map
 from core.analysis.wording import plural
 from core.model.shape import ModelShape
 from core.model.stages import STAGES
+from core.runs.run import Run
 from pages.explore.heat_map.state import NO_TOPIC, HeatMapView, drawable, row_name
 from pages.shared.components.beside import asked
 from pages.shared.components.heatmap import Look, Panel, Pick, Sheet, canvas_heat_map, read_pick
@@ -21,6 +22,7 @@ from pages.shared.corpus import own_topic_similarity
 from pages.shared.data import RunState, documents, labels, topics
 from pages.shared.figures.similarity import colour_limit
 from pages.shared.figures.table import number
+from pages.shared.run_version import DOCUMENTS, one_version
 from pages.shared.show import Paper, downloads, theme
 from pages.shared.text import shortened
 from pages.shared.theme import DIVERGING, FRAME, GROUND, INK
@@ -61,7 +63,7 @@ def draw(state: RunState, view: HeatMapView) -> bool:
         rows,
         [shortened(names[topic], _LONGEST_TITLE) for topic in cells.topics[cells.starts]],
         cells.starts.tolist(),
-        pa.array([shortened(title, _LONGEST_TITLE) for title in _titles(state, docs)], pa.string()),
+        _titles(state.run, state.documents_version, docs, state),
         group_rows(state.manifest.shape),
     )
     _choices_from_url(state, view)
@@ -87,11 +89,13 @@ def group_rows(shape: ModelShape) -> list[tuple[int, int]]:
     return [(first, first + size - 1) for first in range(1, shape.heads + 1, size)] if size > 1 else []
 
 
-def _titles(state: RunState, docs: np.ndarray) -> list[str]:
+@st.cache_resource(max_entries=32, show_spinner=False)
+@one_version(*DOCUMENTS)
+def _titles(run: Run, version: str, docs: np.ndarray, _state: RunState) -> pa.Array:
+    """Short ones, as the browser shows them: every click draws the same sheet again."""
     # Cut before they become Python's: a title may be as long as a text.
-    cut = pc.utf8_slice_codeunits(documents(state).rows(docs, ["title"])["title"], 0, 4 * _LONGEST_TITLE)
-    titles: list[str] = cut.to_pylist()
-    return titles
+    cut = pc.utf8_slice_codeunits(documents(_state).rows(docs, ["title"])["title"], 0, 4 * _LONGEST_TITLE)
+    return pa.array([shortened(title, _LONGEST_TITLE) for title in cut.to_pylist()], pa.string())
 
 
 def _choices_from_url(state: RunState, view: HeatMapView) -> None:
