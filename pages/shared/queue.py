@@ -29,7 +29,7 @@ class Ticket(Generic[Result]):
     Only who holds the ticket sees the result; the queue forgets a job as soon as it is over.
     """
 
-    def __init__(self, work: Callable[[Ticket[Result]], Result], seconds: float, detail: bool) -> None:
+    def __init__(self, work: Callable[[Ticket[Result]], Result], seconds: float, detail: bool = False) -> None:
         self.detail = detail
         """Whether it adds to an answer that is there."""
         self.before = 0
