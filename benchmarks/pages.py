@@ -115,6 +115,7 @@ def measure(browser: Browser, app: Server, plain: Server, every: dict[tuple[str,
         page.browser.clear()
     groups = [list(every.values())[at : at + AGAIN] for at in range(0, len(every), AGAIN)]
     for turn in range(rounds):
+        print(f"Round {turn + 1} of {rounds} ...", flush=True)
         before = visit(browser, plain, empty)
         for group in groups if turn % 2 == 0 else groups[::-1]:
             taken = [(page, visit(browser, app, page)) for page in group]
