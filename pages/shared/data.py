@@ -178,6 +178,11 @@ def document_vectors(state: RunState, stage: int, doc: int) -> np.ndarray:
     return _document_vectors(state.run, state.version, stage, doc)
 
 
+def held_vectors(state: RunState, stage: int, doc: int) -> np.ndarray:
+    """The same, for a page that holds all vectors anyway: nothing is read."""
+    return head_index(state, stage).vectors[row_of(state, doc)].astype(np.float32)
+
+
 def vector_docs(state: RunState) -> np.ndarray:
     """The documents that have vectors, in order: row i of ``head_index`` is of the i-th of them."""
     return _vector_docs(state.run, state.version)

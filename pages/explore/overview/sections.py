@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
 import pyarrow as pa
 import streamlit as st
 
@@ -21,7 +20,7 @@ from pages.shared.data import (
     RunState,
     document_vectors,
     documents,
-    head_index,
+    held_vectors,
     neighbours,
     row_of,
     runs,
@@ -104,16 +103,14 @@ def one_head(state: RunState) -> None:
         open_card(_card(row, extra))
         if state.analysed and row["topic"] in topics(state).names:
             topic_link(row["topic"])
-    place, looked_through = row_of(state, doc), len(vector_docs(state))
-    if place < 0:
+    looked_through = len(vector_docs(state))
+    if row_of(state, doc) < 0:
         with right:
             no_vectors(state, doc, "vectors and no nearest documents")
         return
     with right:
-        if looked_through > LOOKED_THROUGH:
-            vectors = document_vectors(state, stage, doc)
-        else:  # all are in memory, for the nearest documents
-            vectors = head_index(state, stage).vectors[place].astype(np.float32)
+        # The nearest documents need all vectors, unless there are too many of them.
+        vectors = (document_vectors if looked_through > LOOKED_THROUGH else held_vectors)(state, stage, doc)
         figure(
             head_vectors_figure(vectors, head, theme()),
             "vectors",

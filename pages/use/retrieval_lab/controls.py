@@ -11,7 +11,7 @@ from core.retrieval.study import ways_at
 from core.retrieval.tasks import TASKS
 from core.runs.results import QuerySet
 from core.runs.run import Run
-from pages.shared.data import RunState, documents, head_index, row_of, vector_docs
+from pages.shared.data import RunState, documents, held_vectors, vector_docs
 from pages.shared.embedding import embedded_query
 from pages.shared.run_version import DOCUMENTS, VECTORS, one_version
 from pages.shared.text import plain, shortened
@@ -69,7 +69,7 @@ def _of_the_corpus(state: RunState, stage: int) -> LabQuestion:
         format_func=lambda number: f"{number} · {titles[number]}",
     )
     own = number - 1
-    vectors = {stage: head_index(state, stage).vectors[row_of(state, own)].astype(np.float32)}
+    vectors = {stage: held_vectors(state, stage, own)}
     title = documents(state).row(own, ["title"])["title"]
     return LabQuestion(title, vectors, _of_its_topic(state.run, state.documents_version, own), own)
 

@@ -71,8 +71,7 @@ def why_section(shown: LabView) -> None:
 
 def _cards(table: RowLookup, found: Ranking, relevant: frozenset[int], weights: np.ndarray, side: str) -> None:
     items: list[Card] = []
-    numbers = [int(doc) + 1 for doc in found.docs]
-    rows = table.rows(found.docs).to_pylist()
+    numbers, rows = (found.docs + 1).tolist(), table.rows(found.docs).to_pylist()
     for row, number, score, given in zip(rows, numbers, found.scores, found.by_head, strict=True):
         mark = "✓ " if number - 1 in relevant else ""
         meta = [row["topic"], f"{score:.3f}".replace("-", "−"), _most(given, weights)]
