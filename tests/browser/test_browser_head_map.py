@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 
 from pages.shared.theme import head_colours
 from tests.pages.test_page_head_map import DOCS, LEFT_HALF, write_mapped
+from tests.support import ROOT
 from tests.support.browser import eventually, fits, narrow, settle, still
 from tests.support.caches import made_once
 from tests.support.servers import SLOW
@@ -81,6 +82,22 @@ def draw(page: Page, corners: list[tuple[float, float]]) -> None:
     for corner in corners[1:]:
         page.mouse.move(*corner, steps=5)
     page.mouse.up()
+
+
+def test_the_tools_have_their_place_before_the_map_is_there(page: Page, address: str) -> None:
+    open_map(page, address)
+    drawn = page.locator(".head-map .bar button").all_inner_texts()
+    page.goto("about:blank")
+    page.set_content('<!doctype html><div id="around"><div class="head-map"></div></div>')
+    page.evaluate(
+        """async (script) => {
+          const map = await import(URL.createObjectURL(new Blob([script], {type: "text/javascript"})));
+          map.default({parentElement: document.getElementById("around")});
+        }""",
+        (ROOT / "pages/shared/components/map.js").read_text(encoding="utf-8"),
+    )
+    assert page.locator(".head-map .bar button").all_inner_texts() == drawn
+    expect(page.locator(".head-map .bar")).to_have_js_property("inert", True)
 
 
 def test_chips_filter_and_colours_change_without_the_server(page: Page, address: str) -> None:

@@ -44,6 +44,8 @@ class HeadMap {
     this.mode = "pan";
     this.names = new WeakMap(); // by a map's points
     Object.assign(this, frame(root));
+    this.bar.replaceChildren(...toolBar({ mode: this.mode, layout: "one", movable: true }, {})); // as high as it will be
+    this.bar.inert = true;
     this.drawLabels = labelsLayer(this.svg);
     this.drawRings = ringsLayer(this.svg);
     this.svg.append(this.ring);
@@ -333,6 +335,7 @@ class HeadMap {
       save: () => this.save(),
       clear: () => this.clear(),
     }));
+    this.bar.inert = false;
     this.box.dataset.mode = this.mode;
     this.box.dataset.movable = String(this.drawing.movable);
   }

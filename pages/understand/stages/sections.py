@@ -50,8 +50,7 @@ def against_slices(state: RunState) -> None:
     left, right = st.columns([3, 2], gap="medium")
     with right:
         measure = linked(st.selectbox, "Measure", "measure", known, known[0], format_func=TITLES.__getitem__)
-        show_findings(state, "specialisation", "heads", "stage")
-    with left:
+    with left:  # before the sentences: on a phone they are below it, and would be moved by a figure that comes late
         drawn = _drawn(state, f"random slices {measure}", 0, lambda: slices_figure(found, measure, theme(), height=400))
         row = found.pick("null_summary", measure=measure)[0]
         figure(
@@ -64,6 +63,8 @@ def against_slices(state: RunState) -> None:
             alt=slices_alt(found, measure),
             remake=Remake("random slices", {"measure": measure}),
         )
+    with right:
+        show_findings(state, "specialisation", "heads", "stage")
 
 
 @shows_mistakes
