@@ -17,7 +17,7 @@ SEED ?= 1
 help:
 	@echo "make run            install, build the demo, open the app"
 	@echo "make test           ruff, mypy and all tests"
-	@echo "make test-fast      the tests without browser, Ray and child processes (two and a half minutes)"
+	@echo "make test-fast      the tests without browser, Ray and child processes (a minute and a half)"
 	@echo "make test-browser-busy  the browser tests TIMES (10) times beside loops that keep every processor busy (two or three hours)"
 	@echo "make test-browser-slow-wire  the browser tests on a connection that delays every message by chance (SEED=1; half an hour)"
 	@echo "make fuzz           1,000 hostile addresses and 500 damaged files (three minutes)"

@@ -8,7 +8,9 @@
 Runs are opened read-only. Each part is read when you ask for it, and torch is imported only to embed.
 """
 
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import core
 
@@ -18,8 +20,22 @@ if Path(str(core.__file__)).resolve().parents[1] != Path(__file__).resolve().par
         "in a folder that has no 'core' of its own."
     )
 
-from core.errors import Mistake
-from headscope.opened import EmbeddedTexts, Explained, OpenedRun, open_run
-from headscope.paper import caption_of, save_figure
+if TYPE_CHECKING:
+    from core.errors import Mistake
+    from headscope.opened import EmbeddedTexts, Explained, OpenedRun, open_run
+    from headscope.paper import caption_of, save_figure
 
 __all__ = ["EmbeddedTexts", "Explained", "Mistake", "OpenedRun", "caption_of", "open_run", "save_figure"]
+
+_HOMES = {"Mistake": "core.errors", "caption_of": "headscope.paper", "save_figure": "headscope.paper"}
+
+
+def __getattr__(name: str) -> Any:
+    """Imports what is asked for: ``status`` needs none of it."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES.get(name, "headscope.opened")), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -12,7 +12,6 @@ from pathlib import Path
 from core.runs.backend import backend_at
 from core.runs.run import Run, open_run
 from core.settings import PROJECT
-from headscope.opened import read_as_pages_do
 from precompute import cli
 from precompute.options import add_common
 
@@ -32,6 +31,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "headscope") -> int
 
 def _publish(options: argparse.Namespace) -> int:
     def write_html(run: Run, path: Path, texts: str) -> int:
+        from headscope.opened import read_as_pages_do
         from pages.shared.one_file.write import write_page
 
         read_as_pages_do()

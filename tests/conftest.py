@@ -44,6 +44,11 @@ MARKS = {
 """Fixtures that mark every test that uses them, itself or by another one."""
 REAL = ("all-MiniLM-L6-v2", "SmolLM2-135M")
 """Models with all their weights: a test that has one of them among its parameters is slow."""
+WHOLE_STEPS = (
+    "ablate_step", "analyse", "aspects_step", "attention_step", "checksums", "document_profile", "embed", "label",
+    "layers", "one_file", "page_aspects", "page_compare_runs", "page_layers", "renewal", "share_stage", "slim",
+)  # fmt: skip
+"""Files most of whose tests run steps of the job from beginning to end, or look at what one has made for them: slow."""
 LONGEST = (
     "browser_your_document", "browser_map_more", "dockerfile", "browser_demo", "browser_retrieval_lab",
     "browser_take_away", "browser_load", "browser_heat_map", "browser_accessibility", "browser_shares",
@@ -66,7 +71,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for mark, fixtures in MARKS.items():
             if fixtures & set(getattr(item, "fixturenames", ())):
                 item.add_marker(mark)
-        if any(model in item.name for model in REAL):
+        if item.path.stem.removeprefix("test_") in WHOLE_STEPS or any(model in item.name for model in REAL):
             item.add_marker("slow")
 
 

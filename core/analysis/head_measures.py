@@ -114,7 +114,10 @@ class LabelledSample:
         return [name for name in measures if not lacking.get(name, False)]
 
     def measure(self, order: np.ndarray | None = None, measures: Collection[str] = tuple(MEASURES)) -> Measured:
-        """The dimensions cut in this ``order[dim]``; without one, where the heads are."""
+        """The dimensions cut in this ``order[dim]``; without one, where the heads are.
+
+        Several orders one after the other give the slices of all of them, but for stage 4.
+        """
         docs, topics, mean = self.cut(order)
         centred = docs - mean
         names = topics - mean if self.centre else topics
@@ -143,7 +146,7 @@ class LabelledSample:
             slices = self.space.slices(order)
             return [slices(outputs) for outputs in self._outputs]
         ordered = rows if order is None else tuple(one[:, order] for one in rows)
-        return [one.reshape(len(one), self.heads, -1) for one in ordered]
+        return [one.reshape(len(one), -1, self.width // self.heads) for one in ordered]
 
     def _by_examples(self, centred: np.ndarray) -> np.ndarray:
         examples = examples_of(centred, self.labels, len(self.topics))

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
 from core.analysis.bootstrap import Interval, means
 from core.analysis.head_measures import MEASURES, LabelledSample
+from core.machine import cores
 
 SLICINGS = 200
 """Random slicings: seeded permutations of a stage's dimensions, each cut into as many slices as there are heads."""
 SAMPLE = 1_000
 """Labelled documents that heads and slices are compared on, at most; stratified by topic."""
 LEVEL = 0.05
+_AT_ONCE = 2**18
+"""Numbers of slicings that are measured together, at most: what has to be said to numpy costs more than small sums."""
 ABOVE, WITHIN, BELOW = "above", "within", "below"
 
 
@@ -44,13 +48,16 @@ class Comparison:
     def verdicts_of(self, values: np.ndarray) -> list[str]:
         """The same for the slices of another slicing, ``values[slice]``."""
         side = np.where(values > np.median(self.null), ABOVE, BELOW)
-        adjusted = benjamini_hochberg(two_sided(values, self.null))
-        return [str(name) for name in np.where(adjusted <= LEVEL, side, WITHIN)]
+        return [str(name) for name in np.where(self._flagged(values), side, WITHIN)]
 
     @property
     def flagged_slices(self) -> float:
         """The share of random slices that would be flagged if their slicing were the heads: the rule's false alarms."""
-        return float(np.mean([[name != WITHIN for name in self.verdicts_of(values)] for values in self.null]))
+        return float(self._flagged(self.null).mean())
+
+    def _flagged(self, values: np.ndarray) -> np.ndarray:
+        """``[…, slice]``, each slicing by itself."""
+        return benjamini_hochberg(two_sided(values, self.null)) <= LEVEL
 
     @property
     def spread(self) -> float:
@@ -99,27 +106,35 @@ def compare_with_slices(
     """The sample's heads against ``slicings`` random slicings, by those of ``measures`` that its documents allow."""
     from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
-    # Slices are small matrices, on which several threads lose more than they win.
-    with threadpool_limits(1):
-        return _compare(sample, slicings, seed, progress, sample.measurable(measures))
+    # Slices are small matrices, on which several threads lose more than they win: a thread for each slicing instead.
+    with threadpool_limits(1), ThreadPoolExecutor(cores()) as threads:
+        return _compare(sample, slicings, seed, progress, sample.measurable(measures), threads)
 
 
 def _compare(
-    sample: LabelledSample, slicings: int, seed: int, progress: Callable[[float], None], measures: list[str]
+    sample: LabelledSample,
+    slicings: int,
+    seed: int,
+    progress: Callable[[float], None],
+    measures: list[str],
+    threads: ThreadPoolExecutor,
 ) -> dict[str, Comparison]:
     heads = sample.measure(measures=measures)
     halves = np.random.default_rng([seed, 1]).permutation(len(sample.labels)) % 2 == 0
     null: dict[str, list[np.ndarray]] = {name: [] for name in measures}
-    best: dict[str, list[float]] = {name: [] for name in heads.documents}
+    best: dict[str, list[np.ndarray]] = {name: [] for name in heads.documents}
     by_document = {name: np.zeros(len(sample.labels)) for name in heads.documents}
-    for number, order in enumerate(random_orders(sample.width, slicings, seed)):
-        found = sample.measure(order, measures)
+    orders = random_orders(sample.width, slicings, seed)
+    many = 1 if sample.space is not None else max(1, _AT_ONCE // sample.vectors.size)
+    batches = [np.concatenate(orders[first : first + many]) for first in range(0, slicings, many)]
+    for number, found in enumerate(threads.map(lambda batch: sample.measure(batch, measures), batches)):
         for name in measures:
-            null[name].append(found.value(name))
+            null[name].append(found.value(name).reshape(-1, sample.heads))
         for name, values in found.documents.items():
-            by_document[name] += values.mean(axis=1) / slicings
-            best[name].append(_best(values, halves)[1])
-        progress((number + 1) / slicings)
+            by_slicing = values.reshape(len(values), -1, sample.heads)
+            by_document[name] += by_slicing.mean(axis=2).sum(axis=1) / slicings
+            best[name].append(_best(by_slicing, halves)[1])
+        progress((number + 1) / len(batches))
     compared = {}
     for name in measures:
         difference = chosen = None
@@ -127,8 +142,9 @@ def _compare(
             values = heads.documents[name]
             paired = values.mean(axis=1) - by_document[name]
             difference = _one(means(paired[np.isfinite(paired), None].astype(np.float32), seed))
-            chosen = BestOfHalf(*_best(values, halves), np.array(best[name]))
-        compared[name] = comparison(heads.value(name), np.stack(null[name]), difference, chosen)
+            head, value = _best(values, halves)
+            chosen = BestOfHalf(int(head), float(value), np.concatenate(best[name]))
+        compared[name] = comparison(heads.value(name), np.concatenate(null[name]), difference, chosen)
     return compared
 
 
@@ -139,7 +155,7 @@ def random_orders(width: int, count: int, seed: int = 0) -> list[np.ndarray]:
 
 
 def two_sided(values: np.ndarray, null: np.ndarray) -> np.ndarray:
-    """``[head]``: how often one of ``null[…]`` lies as far out on the same side, times two; at most 1."""
+    """``[…, head]``: how often one of ``null[…]`` lies as far out on the same side, times two; at most 1."""
     ordered = np.sort(null[np.isfinite(null)], axis=None)
     count = len(ordered)
     above = count - np.searchsorted(ordered, values, side="left")
@@ -148,11 +164,11 @@ def two_sided(values: np.ndarray, null: np.ndarray) -> np.ndarray:
 
 
 def benjamini_hochberg(p: np.ndarray) -> np.ndarray:
-    """Adjusted p-values: rejecting those up to q keeps the expected share of false ones at q or below."""
-    order = np.argsort(p)
-    scaled = p[order] * len(p) / np.arange(1, len(p) + 1)
+    """Adjusted ``p[…, head]``: rejecting those up to q keeps the expected share of false ones at q or below."""
+    order, count = np.argsort(p), p.shape[-1]
+    scaled = np.take_along_axis(p, order, axis=-1) * count / np.arange(1, count + 1)
     adjusted = np.empty_like(scaled)
-    adjusted[order] = np.minimum.accumulate(scaled[::-1])[::-1]
+    np.put_along_axis(adjusted, order, np.minimum.accumulate(scaled[..., ::-1], axis=-1)[..., ::-1], axis=-1)
     return np.minimum(adjusted, 1.0)
 
 
@@ -172,10 +188,11 @@ def comparison(
     return Comparison(values, null, percentile, p, benjamini_hochberg(p), difference, best)
 
 
-def _best(values: np.ndarray, halves: np.ndarray) -> tuple[int, float]:
-    """The best column of ``values[doc, head]`` on one half, and its mean on the other."""
-    head = int(np.nanmean(values[halves], axis=0).argmax())
-    return head, float(np.nanmean(values[~halves, head]))
+def _best(values: np.ndarray, halves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The best head of ``values[doc, …, head]`` on one half, and its mean on the other."""
+    head = np.nanmean(values[halves], axis=0).argmax(axis=-1)
+    mean = np.nanmean(values[~halves], axis=0)
+    return head, np.take_along_axis(mean, head[..., None], axis=-1)[..., 0]
 
 
 def _upper(value: float, null: np.ndarray) -> float:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from core.errors import Mistake
@@ -206,6 +205,8 @@ def _text_bytes(column: pa.Array) -> int:
         return _text_bytes(column.flatten())
     if not pa.types.is_dictionary(column.type):
         return 0
+    import pyarrow.compute as pc  # takes a while, and 'status' does without
+
     lengths = pc.binary_length(column.dictionary).cast(pa.int64())
     return int(pc.sum(lengths.take(column.indices)).as_py() or 0)
 

@@ -138,6 +138,13 @@ def test_what_an_older_run_lacks_is_said(tmp_path: Path) -> None:
         run.figure("random slices")
 
 
+def test_all_that_is_offered_is_there_and_completed() -> None:
+    assert set(headscope.__all__) <= set(dir(headscope))
+    assert all(getattr(headscope, name).__name__ == name for name in headscope.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'opn_run'"):
+        _ = headscope.opn_run
+
+
 @pytest.mark.slow
 def test_importing_and_opening_load_nothing_heavy(three: Path) -> None:
     heavy = ["torch", "transformers", "sklearn", "datasets", "streamlit", "plotly", "pandas"]

@@ -6,18 +6,19 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from core.runs.files import replacing
 from core.runs.parts import digest_of, write_table
 from core.runs.run import Run
 from core.runs.schema import FINISHED_DOCUMENTS, STAGED_DOCUMENTS
-from precompute.steps.embed.corpus import Document
+
+if TYPE_CHECKING:
+    from precompute.steps.embed.corpus import Document
 
 
 def documents_path(run: Run, number: int) -> Path:
@@ -170,5 +171,7 @@ def read_done(run: Run, number: int) -> pa.Table:
 
 
 def _of(table: pa.Table) -> Finished:
+    import pyarrow.compute as pc  # takes a while, and 'status' does without
+
     tokens, truncated = (pc.sum(table[name]).as_py() or 0 for name in ("tokens", "truncated"))
     return Finished(len(table), tokens, truncated, len(table) - table["failed"].null_count)

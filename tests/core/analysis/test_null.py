@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from core.analysis import null
 from core.analysis.bootstrap import means
 from core.analysis.examples import LEAST_EXAMPLES, examples_of
 from core.analysis.head_measures import MEASURES, LabelledSample
@@ -57,6 +58,9 @@ def test_adjusted_p_values_are_those_worked_out_by_hand() -> None:
         [0.04, 0.04 * 4 / 3, 0.04 * 4 / 3, 0.2]
     )
     assert benjamini_hochberg(np.array([0.9, 0.9])) == pytest.approx([0.9, 0.9])
+    both = benjamini_hochberg(np.array([[0.01, 0.04, 0.03, 0.2], [0.9, 0.9, 0.9, 0.9]]))  # each row by itself
+    assert both[0] == pytest.approx([0.04, 0.04 * 4 / 3, 0.04 * 4 / 3, 0.2])
+    assert both[1] == pytest.approx([0.9] * 4)
 
 
 def test_a_two_sided_p_counts_what_lies_as_far_out_on_the_same_side() -> None:
@@ -77,6 +81,20 @@ def test_one_carrier_among_noise_is_the_head_that_stands_out() -> None:
         assert one.best.head == 2
         assert one.best.p < 0.02
         assert ABOVE not in one.verdicts[:2] + one.verdicts[3:]
+
+
+def test_slicings_that_are_measured_together_are_as_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    some = planted(1, 2)
+    assert 1 < null._AT_ONCE // some.vectors.size < SLICINGS  # several batches of several, the last one smaller
+    together = compare_with_slices(some, SLICINGS)
+    monkeypatch.setattr(null, "_AT_ONCE", 1)
+    for measure, alone in compare_with_slices(some, SLICINGS).items():
+        found = together[measure]
+        assert found.null == pytest.approx(alone.null, abs=1e-6), measure
+        assert found.flagged_slices == sum(len(flagged(found.verdicts_of(row))) for row in found.null) / found.null.size
+        if alone.best is not None:
+            assert found.best is not None
+            assert found.best.null == pytest.approx(alone.best.null, abs=1e-6)
 
 
 def test_heads_that_carry_nothing_where_others_carry_all_lie_below() -> None:
