@@ -18,6 +18,7 @@ from core.analysis.topic_heads import (
     topic_heads,
     topic_sentence,
 )
+from core.model.share_space import ShareSpace
 
 HEADS, DIM, TOPICS = 6, 16, 5
 
@@ -70,6 +71,22 @@ def test_the_full_embedding_and_random_slices_are_scored_as_scikit_learn_does(ce
     order = np.random.default_rng([7, HEADS * DIM]).permutation(HEADS * DIM)[:DIM]  # the first slice of the first one
     score = roc_auc_score(mine, cosines(vectors[:, order], name[order]))
     assert found.null[0, 0] == pytest.approx(score, abs=1e-6)
+
+
+@pytest.mark.parametrize("centre", [False, True])
+def test_random_slices_of_shares_are_scored_in_the_embedding_s_own_space(centre: bool) -> None:
+    maps = np.random.default_rng(5).normal(size=(HEADS, 40, DIM))
+    space = ShareSpace(*np.linalg.qr(maps))
+    given = replace(planted(), centre=centre, space=space)
+    found = topic_heads(given, 2, TOPICS, slicings=3, seed=7)
+    assert found is not None
+    mine, shift = given.labels == 2, given.mean[None] if centre else np.zeros((1, HEADS * DIM))
+    order = np.random.default_rng([7, HEADS * DIM]).permutation(HEADS * DIM)[:DIM]  # the first slice of the first one
+    columns = maps.transpose(0, 2, 1).reshape(HEADS * DIM, -1)[order]
+    docs, name = (space.outputs(rows - shift)[:, order] @ columns for rows in (given.vectors, given.topics[2:3]))
+    cosines = docs @ name[0] / np.linalg.norm(docs, axis=1)
+    assert found.null.shape == (3, HEADS)
+    assert found.null[0, 0] == pytest.approx(roc_auc_score(mine, cosines), abs=1e-6)
 
 
 def test_the_planted_head_alone_follows_its_topic_and_no_other_topic_has_a_head() -> None:
