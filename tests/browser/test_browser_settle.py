@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.support.browser import settle
 
@@ -32,6 +32,19 @@ def test_a_settled_page_is_there_whole_at_first_after_a_click_and_in_two_passes(
         settle(page)
         assert page.locator(".last").all_inner_texts() == [f"pressed {count} times"]
         page.get_by_role("button", name="More").click()
+
+
+def test_what_is_there_twice_for_a_moment_is_waited_for(page: Page) -> None:
+    two = "<button>old</button><button onclick='this.textContent = 7'>new</button>"
+    for act in (
+        lambda only: expect(only).to_have_text("new"),
+        lambda only: only.click(),
+        lambda only: expect(only).not_to_have_text("old"),
+        lambda only: only.bounding_box(),
+    ):
+        page.set_content(two + "<script>setTimeout(() => document.querySelector('button').remove(), 400)</script>")
+        act(page.get_by_role("button"))
+        assert page.get_by_role("button").count() == 1
 
 
 LEAVE = """async () => {

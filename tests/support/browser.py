@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import shutil
 import time
@@ -144,9 +145,11 @@ class Windows:
     """
 
     def __init__(self, running: contextlib.ExitStack) -> None:
-        from playwright.sync_api import expect, sync_playwright
+        from playwright.sync_api import Locator, LocatorAssertions, expect, sync_playwright  # type: ignore[attr-defined]
 
         expect.set_options(timeout=SLOW)
+        for kind in (Locator, LocatorAssertions):
+            _wait_for_one(kind)
         path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
         assert path, "Chromium is missing: 'make chromium' installs it where it may."
         playwright = running.enter_context(sync_playwright())
@@ -215,6 +218,34 @@ def windows(pytestconfig: pytest.Config) -> Windows:
 @pytest.fixture(scope="module")
 def browser(windows: Windows) -> Browser:
     return windows.browser
+
+
+def _wait_for_one(kind: type) -> None:
+    """Whatever is done with an element waits until there is one of its kind.
+
+    While a run is on its way, Streamlit has what is from before below what is new, if the place in the page is another
+    one. Playwright waits for elements that are missing, but refuses two of them at once.
+    """
+
+    def patient(act: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(act)
+        def acts(*args: Any, **options: Any) -> Any:
+            from playwright.sync_api import Error
+
+            late = time.monotonic() + SLOW / 1000
+            while True:
+                try:
+                    return act(*args, **options)
+                except (AssertionError, Error) as error:
+                    if "strict mode violation" not in str(error) or time.monotonic() > late:
+                        raise
+                time.sleep(0.1)
+
+        return acts
+
+    for name, act in list(vars(kind).items()):
+        if callable(act) and not name.startswith("_") and not hasattr(act, "__wrapped__"):
+            setattr(kind, name, patient(act))
 
 
 def _patient(make: Callable[..., Any]) -> Callable[..., Any]:
