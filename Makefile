@@ -45,7 +45,7 @@ help:
 	@echo "make bench-large    the app on a million documents against ten thousand (half an hour, 1.3 GB)"
 	@echo "make bench-large-model  a model as wide as SFR-Embedding-Mistral through all steps and pages (more than an hour)"
 	@echo "make bench-gpu      SFR-Embedding-Mistral's shape on a GPU: tokens per second, share of the peak, memory"
-	@echo "make frontend       build the head map's bundle again (needs Node)"
+	@echo "make frontend       build the head map's and Plotly's scripts again (needs Node)"
 	@echo "make docs           build the documentation into build/site, with every internal link checked (seconds)"
 	@echo "make docs-write     write the generated pages of docs/ again: command line, files, cost tables"
 	@echo "make screenshots    take the pictures of every page again, for README and the tour (five minutes)"
@@ -214,7 +214,7 @@ bench-leaving: $(VENV)/.installed-dev chromium demo
 	$(BIN)/python -m benchmarks.one_file
 
 frontend:
-	cd frontend/map && npm ci --no-audit --no-fund && npm run build
+	for part in map plotly; do (cd frontend/$$part && npm ci --no-audit --no-fund && npm run build) || exit 1; done
 
 # The same build is a test of 'make test': tests/test_site.py.
 docs: $(VENV)/.installed-dev

@@ -1,9 +1,10 @@
 """Servers and a browser to measure with: when a picture is on the screen, and what goes over the wire.
 
-A picture counts as drawn when it says so (the map's ``draw`` has resolved, Plotly has sent
-``plotly_afterplot``), its canvases have been read from, which waits for what the graphics driver still has to do, and
-two frames have passed, so that the browser has put it on the screen. The clock is the page's own: from the start of the
-navigation, or from the press of the button. A screenshot then shows whether there is a picture at all.
+A picture counts as drawn when it says so (the map's ``draw`` or a figure's ``Plotly.react`` has resolved; on plain
+pages Plotly has sent ``plotly_afterplot``), its canvases have been read from, which waits for what the graphics driver
+still has to do, and two frames have passed, so that the browser has put it on the screen. The clock is the page's own:
+from the start of the navigation, or from the press of the button. A screenshot then shows whether there is a picture at
+all.
 """
 
 from __future__ import annotations
@@ -55,7 +56,6 @@ WATCH = """
     return performance.now();
   };
   const plots = [];
-  const painted = new Set();
   const isShown = (element) => {
     if (!element?.isConnected || !element.checkVisibility({ opacityProperty: true })) return false;
     const { top, bottom, width } = element.getBoundingClientRect();
@@ -84,11 +84,11 @@ WATCH = """
       return canvas && [canvas];
     }),
     seen: (selector) => drawn(() => isShown(deep(selector)) && []),
-    figure: () => drawn(() => [...painted].some(isShown) && []),
+    figure: () => drawn(() => [...document.querySelectorAll(".hs-figure[data-drawn]")].some(isShown) && []),
     redrawn: (label) => {
-      painted.clear();
-      const is = (plot) => plot.closest(`[aria-label^="${label}"]`) && isShown(plot);
-      return drawn(() => [...painted].some(is) && []);
+      const found = () => [...document.querySelectorAll(`.hs-figure[aria-label^="${label}"][data-drawn]`)];
+      const before = new Map(found().map((plot) => [plot, plot.dataset.drawn]));
+      return drawn(() => found().some((plot) => plot.dataset.drawn !== before.get(plot) && isShown(plot)) && []);
     },
     heading: (end) => drawn(() => {
       const ends = (one) => one.textContent.trim().endsWith(end) && isShown(one);
@@ -106,10 +106,7 @@ WATCH = """
     for (const plot of document.querySelectorAll(".js-plotly-plot")) {
       if (hooked.has(plot) || !plot.on) continue;
       hooked.add(plot);
-      plot.on("plotly_afterplot", () => {
-        plots.push(plot.layout.meta?.stage);
-        painted.add(plot);
-      });
+      plot.on("plotly_afterplot", () => plots.push(plot.layout.meta?.stage));
     }
   }).observe(document, { childList: true, subtree: true, attributes: true, attributeFilter: ["class"] });
 })();

@@ -36,7 +36,7 @@ PICTURES = {
     "compare_runs": "figure()",
     "stages": "figure()",
     "topics": "figure()",
-    "aspects": "figure()",
+    "aspects": "seen('.hs-grid .cell')",
     "layers": "figure()",
     "attention": "seen('.hs-grid .cell')",
     "ablation": "seen('.hs-grid .cell')",

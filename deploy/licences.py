@@ -40,11 +40,12 @@ In figures that are saved for a paper: Headscope Sans, which is a part of Arimo 
 BROWSER = """
 ## In the browser
 
-Bundled into `pages/shared/components/map.js`, from `frontend/map/package-lock.json`:
+Bundled into `pages/shared/plotly`, from `frontend/plotly`; the texts of these licences are in its `LICENSES.txt`:
 
 | package | version | licence |
 |---|---|---|
 """
+NPM_LOCK = ROOT / "frontend/plotly/package-lock.json"
 NVIDIA = "LicenseRef-NVIDIA-Proprietary"
 NOT_INSTALLED: dict[str, str] = {
     "nvidia-nvtx": "Apache-2.0",
@@ -92,19 +93,16 @@ def stated(metadata: Message) -> str:
 
 
 def bundled() -> list[tuple[str, str, str]]:
-    """What esbuild puts into the bundle: every package of the npm lock that is not for building only."""
-    npm = json.loads((ROOT / "frontend/map/package-lock.json").read_text(encoding="utf-8"))["packages"]
-    return [
-        (path.split("node_modules/")[-1], entry["version"], entry["license"])
-        for path, entry in npm.items()
-        if path and not entry.get("dev") and not entry.get("devOptional")
-    ]
+    """What esbuild has put into the scripts, as its last build wrote it down. The head map's has code of ours alone."""
+    npm = json.loads(NPM_LOCK.read_text(encoding="utf-8"))["packages"]
+    used = json.loads((NPM_LOCK.parent / "bundled.json").read_text(encoding="utf-8"))
+    return [(path.split("node_modules/")[-1], npm[path]["version"], npm[path]["license"]) for path in used]
 
 
 def text() -> str:
     python = "".join(f"| {it.name} | {it.version} | {licence(it.name)} |\n" for it in packages())
     npm = "".join(f"| {name} | {version} | {kind} |\n" for name, version, kind in bundled())
-    return INTRO + python + WEIGHTS + (BROWSER + npm if npm else "")
+    return INTRO + python + WEIGHTS + BROWSER + npm
 
 
 if __name__ == "__main__":

@@ -18,11 +18,10 @@ from cyclonedx.model.component import Component, ComponentType
 from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 
-from deploy.licences import bundled, licence
+from deploy.licences import NPM_LOCK, bundled, licence
 from deploy.locked import ROOT, packages
 
 OUT = ROOT / "sbom.cdx.json"
-NPM_LOCK = ROOT / "frontend/map/package-lock.json"
 
 
 def python_components() -> list[Component]:
@@ -30,7 +29,7 @@ def python_components() -> list[Component]:
 
 
 def npm_components() -> list[Component]:
-    """What is bundled into the map, each with the hash of the archive that it came in."""
+    """What is bundled for the browser, each with the hash of the archive that it came in."""
     entries = json.loads(NPM_LOCK.read_text(encoding="utf-8"))["packages"]
     digests = {
         (path.split("node_modules/")[-1], it["version"]): it["integrity"].removeprefix("sha512-")

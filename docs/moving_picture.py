@@ -44,7 +44,7 @@ SCENES = (
     Scene(
         "/heat_map?stage=1&doc=18&head=11", "One cell: a document, and its neighbours in head 11", ".hs-card", "start"
     ),
-    Scene("/your_document?stage=1", "A text of your own through every head", ".stPlotlyChart", text=True),
+    Scene("/your_document?stage=1", "A text of your own through every head", ".js-plotly-plot", text=True),
 )
 
 

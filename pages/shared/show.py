@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import streamlit as st
 
 from core.runs.run import Run
+from pages.shared.components.figure import plotted
 from pages.shared.components.layer_grid import LayerGrid, grid_numbers
 from pages.shared.components.picture import picture
 from pages.shared.paper.caption import app_command, figure_command
@@ -103,30 +104,15 @@ def figure(
     ``on_pick`` is called when a point is clicked; ``picked(name)`` is its custom data. ``remake`` is what
     ``headscope figure`` is told to draw the same; without it, the page's address is.
     """
-    st.plotly_chart(
-        drawn,
-        theme=None,
-        key=name,
-        alt=alt,
-        on_select=on_pick or "ignore",
-        selection_mode="points",
-        config={
-            "displaylogo": False,
-            "modeBarButtonsToRemove": ["zoom2d", "pan2d", "select2d", "lasso2d", "autoScale2d"],
-            "toImageButtonOptions": {"format": "svg", "filename": name},
-        },
-    )
+    config = {
+        "modeBarButtonsToRemove": ["zoom2d", "pan2d", "select2d", "lasso2d", "autoScale2d"],
+        "toImageButtonOptions": {"format": "svg", "filename": name},
+    }
+    plotted(drawn, name, alt, config, on_pick)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if caption:
             st.caption(plain(caption))
         downloads(name, data if callable(data) else lambda: data, Paper(drawn, (alt or "", caption), remake))
-
-
-def picked(name: str) -> Sequence[object]:
-    """The custom data of the point that was clicked in the figure ``name``; empty where none is."""
-    points = st.session_state.get(name, {}).get("selection", {}).get("points", [])
-    data = points[0].get("customdata") if points else None
-    return data if isinstance(data, (list, tuple)) else ()
 
 
 @st.fragment

@@ -67,7 +67,7 @@ def test_a_narrow_screen_scrolls_only_downwards(page: Page, address: str) -> Non
     fits(page, 420)
 
     def nothing_sticks_out() -> None:
-        for name in (".hs-card", "[data-testid=stMetric]", "[data-testid=stPlotlyChart]"):
+        for name in (".hs-card", "[data-testid=stMetric]", ".js-plotly-plot"):
             for box in [found.bounding_box() for found in page.locator(name).all()]:
                 assert box is None or box["x"] + box["width"] <= 420
 

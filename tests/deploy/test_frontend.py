@@ -1,4 +1,4 @@
-"""The head map in JavaScript: its committed bundle is what the source builds to, and it keeps no more than it needs."""
+"""Scripts for the browser: the committed ones are what their sources build to; the map keeps no more than it needs."""
 
 from __future__ import annotations
 
@@ -11,23 +11,30 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.slow
-BUILT = ("map.js", "map.css", "map_feed.js")
+BUILT = {
+    "map": [f"pages/shared/components/{name}" for name in ("map.js", "map.css", "map_feed.js")],
+    "plotly": [
+        "frontend/plotly/bundled.json",
+        *(f"pages/shared/plotly/{name}" for name in ("plotly.js", "many_points.js", "common.js", "LICENSES.txt")),
+    ],
+}
 
 
-def test_the_bundle_is_built_from_its_source(tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", BUILT)
+def test_the_scripts_are_built_from_their_source(tmp_path: Path, part: str) -> None:
     npm = shutil.which("npm")
     if npm is None:
         pytest.skip("npm is not installed: the bundle cannot be built again here")
-    source, built = tmp_path / "frontend" / "map", tmp_path / "pages" / "shared" / "components"
-    shutil.copytree(ROOT / "frontend" / "map", source, ignore=shutil.ignore_patterns("node_modules"))
-    built.mkdir(parents=True)
-    shutil.copy(ROOT / "pages" / "shared" / "components" / "dom.js", built)
+    source, shared = tmp_path / "frontend" / part, "pages/shared/components/dom.js"
+    shutil.copytree(ROOT / "frontend" / part, source, ignore=shutil.ignore_patterns("node_modules", "bundled.json"))
+    (tmp_path / shared).parent.mkdir(parents=True)
+    shutil.copy(ROOT / shared, tmp_path / shared)
     fetched = subprocess.run([npm, "ci", "--no-audit", "--no-fund"], cwd=source, capture_output=True, timeout=300)
     assert fetched.returncode == 0, fetched.stderr.decode()  # where Node is, nothing is left out
     subprocess.run([npm, "run", "build"], cwd=source, check=True, capture_output=True, timeout=120)
-    for name in BUILT:
-        assert (built / name).read_bytes() == (ROOT / "pages" / "shared" / "components" / name).read_bytes(), (
-            f"{name} is not what frontend/map builds to: run 'make frontend' and commit it"
+    for name in BUILT[part]:
+        assert (tmp_path / name).read_bytes() == (ROOT / name).read_bytes(), (
+            f"{name} is not what frontend/{part} builds to: run 'make frontend' and commit it"
         )
 
 

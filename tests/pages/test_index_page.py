@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from pages.shared.server.front_end import IMPORT_MAP, LINKS
+from pages.shared.server.front_end import LINKS
 from pages.shared.server.index_page import ADDED, asks_for_page, send_page
 
 STATIC = Path(streamlit.__file__).parent / "static"
@@ -54,13 +53,5 @@ def test_early_scripts_are_streamlit_s_own_and_none_that_its_page_names_itself()
     files = re.findall(r'href="\./([^"]+)"', LINKS)
     assert any("/BidiComponent." in file for file in files)
     assert not any("/PlotlyChart." in file for file in files)
+    assert files.pop() == "figures.js"  # ours
     assert all((STATIC / file).is_file() and file not in page for file in files)
-
-
-def test_streamlit_s_first_script_gets_plotly_through_ours() -> None:
-    found = json.loads(IMPORT_MAP)
-    plotly = found["imports"]["headscope/plotly"]
-    ((first, inside),) = found["scopes"].items()
-    assert f"import(`./{Path(plotly).name}`)" in (STATIC / first).read_text(encoding="utf-8")
-    assert inside == {plotly: "./figures.js"}
-    assert "export{" in (STATIC / plotly).read_text(encoding="utf-8")[-200:]

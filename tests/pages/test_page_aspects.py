@@ -186,10 +186,10 @@ def test_a_clicked_head_has_a_link_to_its_profile_and_the_ellipse_has_none(
 ) -> None:
     app = page_at(cache, PAGE, monkeypatch)
     assert "Open head" not in str([link.proto.label for link in app.get("page_link")])
-    app.session_state["two aspects"] = {"selection": {"points": [{"customdata": [3, "within", "within"]}]}}
+    app.session_state["two aspects"] = {"picked": {"data": [3, "within", "within"], "at": 1}}
     app.run()
     assert not app.exception
     assert "Open head 3's profile" in [link.proto.label for link in app.get("page_link")]
-    app.session_state["two aspects"] = {"selection": {"points": [{"x": 0.4}]}}  # the ellipse
+    app.session_state["two aspects"] = {"picked": {"data": None, "at": 2}}  # the ellipse
     app.run()
     assert "Open head" not in str([link.proto.label for link in app.get("page_link")])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +18,7 @@ from core.runs.run import Run
 from core.runs.shared_documents import shared_documents
 from pages.explore.compare_runs.differences import subjects
 from pages.shared.components.map_data import area_text, read_area
-from tests.support.apps import page_at
+from tests.support.apps import figures_of, page_at
 
 SHAPE = ModelShape(layers=2, heads=4, kv_heads=2, hidden=32, head_dim=8)
 DOCS, MOVED = 60, 20
@@ -75,7 +74,7 @@ def said(app: AppTest) -> str:
 
 
 def maps(app: AppTest) -> list[dict[str, Any]]:
-    charts = [json.loads(element.proto.spec) for element in app.get("plotly_chart")]
+    charts = [element.json for element in figures_of(app)]
     return [chart for chart in charts if chart["data"][0]["type"] == "scattergl"]
 
 

@@ -26,7 +26,7 @@ from pages.shared.components.map_data import inside, read_area
 from pages.shared.heads_in_address import format_heads, parse_heads
 from pages.shared.theme import group_colours, head_colours, topic_colours
 from precompute.steps.search import step as search_step
-from tests.support.apps import page_at
+from tests.support.apps import figures_of, page_at
 from tests.support.synthetic import write_run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -257,8 +257,8 @@ def test_titles_and_topics_stay_text(open_page: Callable[..., AppTest], tmp_path
     write_mapped(tmp_path, nasty=True)
     app = open_page(tmp_path, doc="3", area=LEFT_HALF)
     assert "<img" not in "\n".join(element.proto.body for element in app.get("html"))
-    for element in app.get("plotly_chart"):
-        assert "<img" not in element.proto.spec.replace("\\u003c", "<")
+    for element in figures_of(app):
+        assert "<img" not in element.spec.replace("\\u003c", "<")
 
 
 @pytest.mark.parametrize(

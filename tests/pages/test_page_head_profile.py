@@ -24,7 +24,7 @@ from core.runs.results import read_analysis, read_own_similarity, read_topics
 from core.runs.run import Run
 from precompute.steps.analyse import step as analyse
 from precompute.steps.analyse.step import AnalyseConfig
-from tests.support.apps import page_at
+from tests.support.apps import figures_of, page_at
 from tests.support.synthetic import EMBEDDED, PlantedTopics, write_run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,7 +102,7 @@ def card_titles(app: AppTest) -> list[list[str]]:
 
 
 def charts(app: AppTest) -> list[dict[str, Any]]:
-    return [json.loads(element.proto.spec) for element in app.get("plotly_chart")]
+    return [element.json for element in figures_of(app)]
 
 
 def chart(app: AppTest) -> dict[str, Any]:
@@ -288,7 +288,7 @@ def test_without_labels_there_is_what_needs_none(open_page: Callable[..., AppTes
     assert list(metrics(app)) == ["Probe recall", "Activation", "Variation of activation"]
     row = rows(bare, "profiles", stage=1, slicing="heads", head=2)[0]
     assert metrics(app)["Activation"] == f"{row['activation']:.2f}"
-    assert not app.get("plotly_chart")
+    assert not figures_of(app)
     assert not card_titles(app)
     assert "no clear role" not in said(app)
     assert sorted(heads_linked(app)) == [1, 1, 3, 4]

@@ -24,7 +24,7 @@ from pages.explore.heat_map.state import linked_topics, study_topics
 from pages.shared.components.heatmap import Panel, Pick, Sheet, checked_pick
 from pages.shared.figures.similarity import cell_colour, colour_limit, signed
 from pages.shared.theme import DIVERGING, ink_on
-from tests.support.apps import app_at
+from tests.support.apps import app_at, figures_of
 
 
 @pytest.fixture
@@ -220,8 +220,8 @@ def test_a_link_opens_a_cell_s_document(open_page: Callable[..., AppTest], analy
     assert f"Document {doc + 1} in head 7" in said(app)
     assert html.escape(files.titles[doc], quote=True) in said(app)
     assert sent(app).told["mark"] == {"panel": 0, "row": 7, "column": 13 + 4}
-    (chart,) = app.get("plotly_chart")
-    texts = [note["text"] for note in json.loads(chart.proto.spec)["layout"]["annotations"]]
+    (chart,) = figures_of(app)
+    texts = [note["text"] for note in chart.json["layout"]["annotations"]]
     assert texts == [signed(files.own[stage][doc, row]) for row in range(13) for stage in (1, 2, 3)]
     assert "Nearest in head 7, at stage 3 output" in said(app)
     (cards,) = [e.proto.body for e in app.get("html") if 'class="hs-cards"' in e.proto.body]

@@ -20,7 +20,7 @@ from pages.understand.layers.figures import shared_numbers
 from precompute.steps.layers import step as layers
 from precompute.steps.layers.step import LayersConfig
 from tests.precompute.test_layers import MODEL, SHAPE, last_layer, made, rows  # noqa: F401 (a fixture)
-from tests.support.apps import page_at
+from tests.support.apps import figures_of, page_at
 from tests.support.hostile import TEXTS
 from tests.support.synthetic import write_run
 
@@ -87,7 +87,7 @@ def test_a_head_beyond_random_slices_is_numbered_and_said_to_be(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     app = page_at(made.cache, PAGE, monkeypatch, layer="2", head="3")
-    heads, spread = (json.loads(chart.proto.spec)["data"] for chart in app.get("plotly_chart")[:2])
+    heads, spread = (chart.json["data"] for chart in figures_of(app)[:2])
     beyond = next(trace for trace in heads if trace.get("name") == "heads beyond")
     assert (2, "3") in zip(beyond["x"], beyond["text"], strict=True)
     marks = next(trace for trace in spread if trace.get("name") == "heads")["marker"]["symbol"]
@@ -106,7 +106,7 @@ def test_topics_by_examples_are_in_the_address_and_in_every_part(
     assert "Topic match by examples at stage 1. Click a cell" in said(app)
     (row,) = rows(made, "layer_null", layer=2, stage=1, head=3, measure="examples")
     assert figures(app)["Topic match by examples"] == f"{100 * row['value']:.1f}\u00a0%"
-    heads = json.loads(app.get("plotly_chart")[0].proto.spec)["data"]
+    heads = figures_of(app)[0].json["data"]
     drawn = [value for trace in heads if trace.get("name", "").startswith("heads") for value in trace["y"]]
     assert sorted(drawn) == pytest.approx(
         sorted(100 * row["value"] for row in rows(made, "layer_null", stage=1, measure="examples"))

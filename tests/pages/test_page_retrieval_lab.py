@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ from pages.shared.heads_in_address import parse_weights
 from pages.shared.theme import head_colours, ink_on
 from pages.use.retrieval_lab.figures import aspects_figure
 from pages.use.retrieval_lab.state import SHOWN
-from tests.support.apps import page_at
+from tests.support.apps import figures_of, page_at
 
 PAGE = "pages/use/retrieval_lab/page.py"
 
@@ -104,7 +103,7 @@ def test_a_tab_is_in_the_address_and_only_its_sections_are_drawn(
     app = page_at(retrieved_cache, PAGE, monkeypatch, 120, tab=tab)
     assert [heading.value for heading in app.subheader] == sections
     assert all(heading.proto.anchor for heading in app.subheader), "every section can be linked"
-    assert all(chart.proto.alt for chart in app.get("plotly_chart"))
+    assert all(chart.alt for chart in figures_of(app))
 
 
 def test_metrics_are_explained_where_they_stand(retrieved_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,7 +177,7 @@ def test_reliability_stands_below_each_head_and_is_a_preset(
     rows = read_tables(Run(retrieved_cache, "demo")).pick("example_match", stage=1)
     rates = np.array([row["rate"] for row in rows if row["head"]])
     app = page_at(retrieved_cache, PAGE, monkeypatch, 120, stage="1")
-    charts = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+    charts = [chart.json for chart in figures_of(app)]
     votes = [chart for chart in charts if chart["data"][0]["type"] == "heatmap"]
     assert len(votes) == 2
     for chart in votes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from core.analysis.wording import percent, percents
 from core.runs.results import read_analysis
 from core.runs.run import Run
-from tests.support.apps import app_at
+from tests.support.apps import app_at, figures_of
 
 
 @pytest.fixture
@@ -60,7 +59,7 @@ def test_the_measure_that_heads_are_compared_by_is_in_the_address(
     app.run()
     assert not app.exception
     assert dict(app.query_params)["measure"] == "examples"
-    bands = [json.loads(element.proto.spec) for element in app.get("plotly_chart")]
+    bands = [element.json for element in figures_of(app)]
     titles = [band["layout"].get("yaxis", {}).get("title", {}).get("text") for band in bands]
     assert "topic match by examples" in titles
 

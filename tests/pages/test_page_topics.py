@@ -33,6 +33,7 @@ from precompute.steps.analyse import step as analyse
 from precompute.steps.analyse.step import AnalyseConfig
 from precompute.steps.label import step as label_step
 from precompute.steps.label.config import LabelConfig
+from tests.support.apps import figures_of
 from tests.support.synthetic import PlantedTopics, write_run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -99,7 +100,7 @@ def said(app: AppTest) -> str:
 
 def figures(app: AppTest) -> dict[str, Any]:
     """The Plotly figures by what is drawn first in them."""
-    drawn = [json.loads(element.proto.spec) for element in app.get("plotly_chart")]
+    drawn = [element.json for element in figures_of(app)]
     return {f"{number} {figure['data'][0]['type']}": figure for number, figure in enumerate(drawn)}
 
 
@@ -134,7 +135,7 @@ def test_each_tab_has_its_sections_an_anchor_each_and_is_in_the_address(
     assert not app.toast
     assert [heading.value for heading in app.subheader] == SECTIONS[tab]
     assert all(heading.proto.anchor for heading in app.subheader)
-    assert all(chart.proto.alt for chart in app.get("plotly_chart"))
+    assert all(chart.alt for chart in figures_of(app))
     assert app.query_params.get("tab") == (None if tab == "match" else tab)
 
 

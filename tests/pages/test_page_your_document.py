@@ -34,7 +34,7 @@ from precompute.steps.analyse.step import AnalyseConfig
 from precompute.steps.embed.step import EmbedConfig, run
 from precompute.steps.project import step as project
 from precompute.steps.project.config import ProjectConfig
-from tests.support.apps import page_at
+from tests.support.apps import figures_of, page_at
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = "pages/use/your_document/page.py"
@@ -118,7 +118,7 @@ def pill(app: AppTest, key: str) -> Any:
 
 
 def profile_cells(app: AppTest) -> dict[str, Any]:
-    charts = [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
+    charts = [chart.json for chart in figures_of(app)]
     found: dict[str, Any] = next(chart for chart in charts if chart["data"][0]["type"] == "heatmap")
     return found
 

@@ -28,7 +28,7 @@ from precompute.cli import main
 from precompute.job.storage import Storage
 from precompute.steps.layers.rows import embed_layers
 from tests.support import ROOT
-from tests.support.apps import page_at
+from tests.support.apps import figures_of, page_at
 from tests.support.caches import share_rows
 
 PAGES = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("pages/*/*/page.py"))
@@ -251,7 +251,7 @@ def test_the_lab_s_full_embedding_at_stage_4_is_the_sum(share_cache: Path, monke
 def test_the_lab_says_what_full_is_at_stage_4(share_cache: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def notes(where: Path) -> str:
         app = page_at(where, "pages/use/retrieval_lab/page.py", monkeypatch, run="four", stage="4", tab="metrics")
-        assert any("side by side" in chart.proto.spec for chart in app.get("plotly_chart"))
+        assert any("side by side" in chart.spec for chart in figures_of(app))
         return " ".join(one.value.replace("\\", "") for one in app.caption)
 
     assert "“full” is the model's own embedding" in notes(share_cache)

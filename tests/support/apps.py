@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -46,3 +48,23 @@ def page_at(cache: Path, page: str, monkeypatch: pytest.MonkeyPatch, patience: f
     app.run()  # the page at once, as by a link: a run of the Overview before it would cost as much again
     assert not app.exception
     return app
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A Plotly figure as a page sends it to the browser."""
+
+    spec: str
+    alt: str | None
+
+    @property
+    def json(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.spec)
+        return found
+
+
+def figures_of(app: AppTest) -> list[Figure]:
+    """From the top of the page to its end."""
+    mounted = [one.proto for one in app.get("bidi_component") if one.proto.component_name == "headscope_figure"]
+    sent = [json.loads(one.json) for one in mounted]
+    return [Figure(one["spec"], one["alt"]) for one in sent]

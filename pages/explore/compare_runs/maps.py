@@ -19,6 +19,7 @@ from pages.explore.compare_runs.state import (
     pair_maps,
 )
 from pages.shared.cards import Card, cards
+from pages.shared.components.figure import area, plotted
 from pages.shared.components.map_data import area_text, columns
 from pages.shared.data import RunState, documents
 from pages.shared.notices import shows_mistakes
@@ -85,17 +86,14 @@ def _maps(pair: Pair, stage: int, maps: PairMaps, found: HeadMatches | None) -> 
             topics,
             _MAP_HEIGHT,
         )
-        # A key of its own for every brush: Streamlit would keep the outline of the one before on the other map.
-        key = f"map {number} {stage} {st.query_params.get('brush', '')}"
+        key = f"map {number} {stage}"
         with column:
             _what_it_is(one, head)
-            st.plotly_chart(
+            plotted(
                 made,
-                theme=None,
-                key=key,
-                on_select=partial(_note_brush, key, stage, number),
-                selection_mode=("box", "lasso"),
-                config={"displaylogo": False, "modeBarButtonsToRemove": ["autoScale2d"], "scrollZoom": False},
+                key,
+                config={"modeBarButtonsToRemove": ["autoScale2d"], "scrollZoom": False},
+                on_area=partial(_note_brush, key, stage, number),
                 alt=f"Map of {len(maps.docs):,} documents of the run {shortened(one.run.name, 60)}, "
                 f"{'all heads' if head is None else f'head {head + 1}'}"
                 + ("" if chosen is None else f"; {len(chosen):,} selected documents stand out")
@@ -107,12 +105,10 @@ def _maps(pair: Pair, stage: int, maps: PairMaps, found: HeadMatches | None) -> 
 
 def _note_brush(key: str, stage: int, side: int) -> None:
     """The last box or lasso that was drawn, as it goes into the address."""
-    selection = st.session_state[key].selection
-    areas = [*selection.get("lasso", []), *selection.get("box", [])]
-    if not areas:
+    x, y = area(key)
+    if len(x) < 2:
         st.session_state[_PICKED] = ""
         return
-    x, y = areas[-1]["x"], areas[-1]["y"]
     if len(x) == 2:  # a box has two corners
         x, y = [x[0], x[1], x[1], x[0]], [y[0], y[0], y[1], y[1]]
     st.session_state[_PICKED] = area_text(brush_name(stage, side), np.array([x, y], dtype=float).T)

@@ -27,7 +27,12 @@ TIP_CSS = """
 """
 
 
-def component(name: str, *scripts: str, html: str = "", css: str = "") -> Any:
-    """A component whose module is these scripts, one after another; their files lie beside this one."""
+def component(name: str, *scripts: str, html: str = "", css: str = "", isolated: bool = True) -> Any:
+    """A component whose module is these scripts, one after another; their files lie beside this one.
+
+    One that is not ``isolated`` is a part of the page itself, where Plotly's own styles reach it.
+    """
     text = "\n".join((_FOLDER / script).read_text(encoding="utf-8") for script in scripts)
-    return st.components.v2.component(f"headscope_{name}", html=html or None, css=CSS + css if css else None, js=text)
+    return st.components.v2.component(
+        f"headscope_{name}", html=html or None, css=CSS + css if css else None, js=text, isolate_styles=isolated
+    )

@@ -1,16 +1,138 @@
-// Stands before Plotly's script (front_end.py). That script takes half a second to start and every figure a tenth or
-// two, in which a browser does nothing else: the app's own pictures come first.
+// Draws the page's Plotly figures (components/figure.py). Plotly takes a sixth of a second to start and every figure a
+// tenth or two, in which a browser does nothing else: the app's own pictures come first, then the figures in view, then
+// the others, with a pause after each one.
 const BLANK = ':is(.st-key-heat-map, [class*="st-key-hs-grid-"]):not([data-drawn])'; // as in index_page.py
 const PATIENCE = 3000; // ms
+const NARROWEST = 150; // pixels
+const EXPAND = { width: 24, height: 24, path: "M3 3h7v2H5v5H3zM14 3h7v7h-2V5h-5zM3 14h2v5h5v2H3zM19 14h2v7h-7v-2h5z" };
+
+const figures = new Map(); // by their elements
+let began = null, turning = false;
+
+/** Draws ``data.spec`` into ``root``, or changes what is drawn there; ``send`` takes what a reader picks or encloses. */
+export function show(root, data, send) {
+  let figure = figures.get(root);
+  if (!figure) figures.set(root, (figure = new Figure(root, data)));
+  figure.send = send;
+  figure.set(data);
+}
+
+export function remove(root) {
+  figures.get(root)?.remove();
+  figures.delete(root);
+}
 
 // A tab in the background has no frames.
 const frame = () => new Promise((done) => { requestAnimationFrame(done); setTimeout(done, 100); });
 
-const began = performance.now();
-do await frame();
-while (document.querySelector(BLANK) && performance.now() - began < PATIENCE);
-await frame(); // the picture is drawn, but not on the screen yet
-await frame();
+async function ownPictures() {
+  const start = performance.now();
+  do await frame();
+  while (document.querySelector(BLANK) && performance.now() - start < PATIENCE);
+  await frame(); // the picture is drawn, but not on the screen yet
+}
 
-export const { default: PlotlyChart } = await import("headscope/plotly");
-export default PlotlyChart;
+async function takeTurns() {
+  if (turning) return;
+  turning = true;
+  try {
+    await (began ??= ownPictures());
+    for (let next; (next = waiting()); await frame()) await next.draw().catch((error) => next.fail(error));
+  } finally {
+    turning = false;
+  }
+}
+
+// The next figure to draw: one in view before those that are not, each from the top.
+function waiting() {
+  const all = [...figures.values()].filter((one) => one.stale && one.root.clientWidth > 0);
+  const below = (one) => Math.max(0, one.root.getBoundingClientRect().top - innerHeight) > 0;
+  const above = (one) => one.root.getBoundingClientRect().bottom < 0;
+  const rank = (one) => (below(one) || above(one) ? 1 : 0);
+  const top = (one) => one.root.getBoundingClientRect().top;
+  return all.sort((one, other) => rank(one) - rank(other) || top(one) - top(other))[0];
+}
+
+class Figure {
+  constructor(root, { plotly }) {
+    this.root = root;
+    this.times = 0; // drawn
+    this.plotly = new URL(plotly, document.baseURI);
+    this.resized = new ResizeObserver(() => this.fit());
+    this.resized.observe(root);
+  }
+
+  set({ spec, config, alt, picks, encloses, height }) {
+    this.alt = alt;
+    if (spec === this.spec) return;
+    Object.assign(this, { spec, config, picks, encloses, height, stale: true });
+    takeTurns();
+  }
+
+  async draw() {
+    this.stale = false;
+    const { data, layout } = JSON.parse(this.spec);
+    const { default: Plotly } = await import(new URL("plotly.js", this.plotly));
+    if (data.some((trace) => trace.type === "scattergl")) await import(new URL("many_points.js", this.plotly));
+    if (!this.root.isConnected) return;
+    if (this.alt) {
+      this.root.setAttribute("role", "figure");
+      this.root.setAttribute("aria-label", this.alt);
+    }
+    if (this.picks) layout.clickmode = "event+select";
+    if (this.picks) layout.hovermode ??= "closest";
+    if (this.picks) layout.dragmode ??= "pan";
+    Object.assign(layout, this.size());
+    await Plotly.react(this.root, data, layout, this.settings());
+    this.root.dataset.drawn = (this.times += 1);
+    if (this.Plotly) return;
+    this.Plotly = Plotly;
+    this.listen();
+  }
+
+  fail(error) {
+    console.error(error);
+    if (!this.Plotly) this.root.textContent = "This figure could not be drawn. Reload the page.";
+  }
+
+  settings() {
+    const whole = { name: "fullscreen", title: "Full screen", icon: EXPAND, click: () => this.expand() };
+    const kept = { displaylogo: false, showSendToCloud: false, ...this.config, modeBarButtonsToAdd: [whole] };
+    kept.modeBarButtonsToRemove = [...(this.config.modeBarButtonsToRemove ?? []), "sendChartToCloud"]; // data stay here
+    return kept;
+  }
+
+  listen() {
+    this.root.on("plotly_click", ({ points }) => {
+      if (this.picks) this.send("picked", { data: points[0]?.customdata ?? null, at: Date.now() });
+    });
+    this.root.on("plotly_selected", (event) => {
+      if (!this.encloses) return;
+      const area = event?.lassoPoints ?? event?.range;
+      if (area) this.send("area", { x: area.x, y: area.y });
+    });
+    this.root.on("plotly_deselect", () => this.encloses && this.send("area", { x: [], y: [] }));
+  }
+
+  expand() {
+    if (document.fullscreenElement === this.root) document.exitFullscreen();
+    else this.root.requestFullscreen();
+  }
+
+  size() {
+    const height = document.fullscreenElement === this.root ? innerHeight : this.height;
+    return { width: Math.max(this.root.clientWidth, NARROWEST), height };
+  }
+
+  fit() {
+    if (this.stale) takeTurns(); // it had no width until now
+    const { width, height } = this.size(), drawn = this.root._fullLayout;
+    if (!this.Plotly || !this.root.clientWidth || (drawn.width === width && drawn.height === height)) return;
+    this.Plotly.relayout(this.root, { width, height });
+  }
+
+  remove() {
+    this.resized.disconnect();
+    this.Plotly?.purge(this.root);
+  }
+}

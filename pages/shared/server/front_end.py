@@ -1,7 +1,7 @@
 """Which scripts of Streamlit's front end a browser fetches early, and which late.
 
 Streamlit asks for the script of a widget when the first one arrives, so each page would begin with three rounds of
-requests. Plotly's script comes through ours (figures.js), which holds it back until the page's own pictures are drawn.
+requests. What draws the figures comes early too, but for Plotly itself: the page's own pictures are before it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ FIGURES = Path(__file__).with_name("figures.js")
 _STATIC = Path(streamlit.__file__).parent / "static"
 _PARTS = ("BidiComponent", "Button", "ButtonGroup", "Html", "PageLink", "Selectbox", "TextInput")
 """What nearly every page begins with, as Streamlit's build names it."""
-_PLOTLY, _ENTRY = "PlotlyChart", "index.html"
 
 
 def _manifest() -> dict[str, dict[str, Any]]:
@@ -40,20 +39,6 @@ def early_scripts() -> list[str]:
     return list(found)
 
 
-def import_map() -> str:
-    """JSON: where Streamlit's first script asks for Plotly's, ours is meant, which knows the other as its own."""
-    manifest = _manifest()
-    plotly = next((script["file"] for script in manifest.values() if script.get("name") == _PLOTLY), None)
-    if plotly is None or _ENTRY not in manifest:
-        return "{}"
-    entry = manifest[_ENTRY]["file"]
-    return json.dumps(
-        {
-            "imports": {"headscope/plotly": f"./{plotly}"},
-            "scopes": {f"./{entry}": {f"./{plotly}": "./figures.js"}},
-        }
-    )
-
-
-IMPORT_MAP = import_map()
-LINKS = "".join(f'<link rel="modulepreload" crossorigin href="./{file}">\n' for file in early_scripts())
+LINKS = "".join(
+    f'<link rel="modulepreload" crossorigin href="./{file}">\n' for file in (*early_scripts(), FIGURES.name)
+)

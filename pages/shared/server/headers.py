@@ -9,7 +9,6 @@ from pathlib import Path
 
 import streamlit
 
-from pages.shared.server.front_end import IMPORT_MAP
 from pages.shared.server.index_page import SCRIPT
 
 _INLINE = re.compile(r"<script>(.*?)</script>", re.DOTALL)
@@ -19,7 +18,7 @@ def _inline_scripts() -> list[str]:
     """The scripts within Streamlit's own page and ours, by their digests; nothing else written into a page runs."""
     page = Path(streamlit.__file__).parent / "static" / "index.html"
     found = _INLINE.findall(page.read_text(encoding="utf-8")) if page.is_file() else []
-    return [f"'sha256-{b64encode(sha256(each.encode()).digest()).decode()}'" for each in (*found, SCRIPT, IMPORT_MAP)]
+    return [f"'sha256-{b64encode(sha256(each.encode()).digest()).decode()}'" for each in (*found, SCRIPT)]
 
 
 POLICY = {

@@ -12,7 +12,7 @@ from pathlib import Path
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pages.shared.server.front_end import IMPORT_MAP, LINKS
+from pages.shared.server.front_end import LINKS
 from pages.shared.theme import PAGE_SIZE
 
 _PAGES = sorted(file.parent.name for file in Path(__file__).resolve().parents[2].glob("*/*/page.py"))
@@ -44,11 +44,7 @@ SCRIPT = (
     'window.__streamlit = {BACKEND_BASE_URL: location.origin + location.pathname.replace(/[/]+$/, "")'
     f'.replace(/[/]({"|".join(_PAGES)})$/, "") + "/"}};'
 )
-ADDED = (
-    f"<style>{STYLE}</style>\n"
-    f'<script type="importmap">{IMPORT_MAP}</script>\n'  # before all that it is about
-    f"<script>{SCRIPT}</script>\n{LINKS}"
-)
+ADDED = f"<style>{STYLE}</style>\n<script>{SCRIPT}</script>\n{LINKS}"
 _BEFORE = b'<script type="module"'
 _AS_STORED = (b"accept-encoding", b"if-modified-since", b"if-none-match", b"range")
 

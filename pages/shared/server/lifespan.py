@@ -24,6 +24,7 @@ from pages.shared.build import stop_builds
 from pages.shared.embedding import model_pool
 from pages.shared.paper import FILES as PAPER_FILES
 from pages.shared.paper import TYPES as PAPER_TYPES
+from pages.shared.plotly import FILES as PLOTLY_FILES
 from pages.shared.server.access import find_gate
 from pages.shared.server.front_end import FIGURES
 from pages.shared.server.guard import sign_outs
@@ -150,11 +151,20 @@ async def _figures(_: Request) -> Response:
     return FileResponse(FIGURES, media_type="text/javascript", headers={"Cache-Control": "no-cache"})
 
 
+async def _plotly(request: Request) -> Response:
+    path = PLOTLY_FILES.get(request.path_params["name"])
+    if path is None:
+        return PlainTextResponse("no such file\n", 404)
+    return FileResponse(path, media_type="text/javascript", headers={"Cache-Control": _FOR_GOOD})
+
+
 _NOT_KEPT = {"Cache-Control": "no-store"}
+_FOR_GOOD = "public, immutable, max-age=31536000"
 HEALTH = Health()
 ROUTES = (
     Route("/healthz", _healthz),
     Route("/metrics", _metrics),
     Route("/paper/{name}", _paper),
     Route("/figures.js", _figures),
+    Route("/plotly/{version}/{name}", _plotly),
 )

@@ -18,6 +18,7 @@ from core.runs.labels import CIRCULAR
 from core.runs.tables import Row
 from pages.shared import show
 from pages.shared.aspects import aspect_rows, carried_here
+from pages.shared.components.figure import picked
 from pages.shared.components.layer_grid import GridCell, layer_grid
 from pages.shared.components.turn_page import ask_to_turn, turn_page
 from pages.shared.controls import choose_head
@@ -199,7 +200,7 @@ def against_each_other(shown: AspectView) -> None:
 
 def _picked_head(heads: int) -> int:
     """The head whose point was clicked, 0 where none was; the ellipse is no head."""
-    found = next(iter(show.picked(PAIR)), 0)
+    found = next(iter(picked(PAIR)), 0)
     return int(found) if isinstance(found, (int, float)) and 1 <= found <= heads else 0
 
 
