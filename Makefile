@@ -12,7 +12,7 @@ WORKERS ?= 2
 TIMES ?= 10
 SEED ?= 1
 
-.PHONY: help install run demo smollm2 chromium test test-fast test-browser-busy test-browser-slow-wire lint fuzz bench bench-maps bench-figures bench-app bench-pages bench-clicks bench-million bench-labels bench-document bench-engines bench-explain bench-layers bench-ablation bench-load bench-retrieval frontend docs docs-write screenshots looks moving-picture lock licences sbom digests audit clean bench-storage bench-cost bench-large bench-large-model bench-gpu bench-uploads bench-leaving
+.PHONY: help install run demo smollm2 chromium test test-fast test-browser-busy test-browser-slow-wire lint fuzz bench bench-maps bench-figures bench-app bench-pages bench-clicks bench-million bench-labels bench-document bench-engines bench-explain bench-layers bench-ablation bench-load bench-retrieval frontend docs docs-write screenshots looks moving-picture lock licences sbom digests audit clean bench-storage bench-cost bench-large bench-large-model bench-gpu bench-uploads bench-leaving bench-job bench-growth
 
 help:
 	@echo "make run            install, build the demo, open the app"
@@ -30,6 +30,8 @@ help:
 	@echo "make bench-pages    measure every page's first picture against an empty Streamlit page (a quarter of an hour)"
 	@echo "make bench-clicks   measure four gestures from the press to the picture (two minutes)"
 	@echo "make bench-million  measure a head map of a million points against one of 320,000 (5 minutes)"
+	@echo "make bench-job      measure every step on 2,000 documents against the model's own time (ten minutes)"
+	@echo "make bench-growth   measure every step on 1,000, 10,000 and 100,000 documents (two hours)"
 	@echo "make bench-labels   measure labelling against a server that answers in 200 ms (a few minutes)"
 	@echo "make bench-explain  measure the ledger of two texts against one plain encode, and its residuals (5 minutes)"
 	@echo "make bench-document measure one document through every head against one plain vector (a minute)"
@@ -146,6 +148,12 @@ bench-clicks: $(VENV)/.installed-dev chromium
 
 bench-million: $(VENV)/.installed-dev chromium
 	$(BIN)/python -m benchmarks.million
+
+bench-job: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.job
+
+bench-growth: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.job --documents 1000 10000 100000 --model tiny
 
 bench-labels: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.label

@@ -1,8 +1,9 @@
 """Where the job's time goes, and how it grows: ``python -m benchmarks.job [--documents 2000] [--model tiny]``.
 
 Every step is a process of its own, so that its memory is its own too; the seconds are those of its work, without start
-and imports. The model's own time, the forward pass over the same texts, is measured in the same run. With several
-sizes there is an exponent for each step: the slope of its time over the last two sizes, both as logarithms.
+and imports. The processor's seconds are those of the whole process: other work on the machine changes them little. The
+model's own time, the forward pass over the same texts, is measured in the same run. With several sizes there are two
+exponents for each step, of its seconds and of the processor's: the slope over the last two sizes, both as logarithms.
 """
 
 from __future__ import annotations
@@ -31,7 +32,11 @@ TINY = "tiny"
 @dataclass(frozen=True)
 class Cost:
     seconds: float
+    processor: float
     megabytes: float
+
+    def __str__(self) -> str:
+        return f"{self.seconds:.1f} s, {self.processor:.1f} s of processor, {self.megabytes:,.0f} MB"
 
 
 def write_corpus(path: Path, documents: int) -> list[str]:
@@ -81,7 +86,8 @@ def step(cache: Path, run: str, name: str, options: list[str]) -> Cost:
     _, status, used = os.wait4(process, 0)
     if status:
         raise SystemExit(f"'{' '.join(command[1:])}' failed.")
-    return Cost(Run(cache, run).manifest().steps[name].seconds, used.ru_maxrss / 1024)
+    seconds = Run(cache, run).manifest().steps[name].seconds
+    return Cost(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
 
 def measure(cache: Path, model: str, documents: int) -> tuple[float, dict[str, Cost]]:
@@ -94,11 +100,13 @@ def measure(cache: Path, model: str, documents: int) -> tuple[float, dict[str, C
     found = {}
     for name in STEPS:
         found[name] = step(cache, run, name, own.get(name, []))
-        print(
-            f"  {documents:,} documents, {name}: {found[name].seconds:.1f} s, {found[name].megabytes:,.0f} MB",
-            flush=True,
-        )
+        print(f"  {documents:,} documents, {name}: {found[name]}", flush=True)
     return forward(model, texts), found
+
+
+def exponent(cost: float, size: float) -> str:
+    """How a cost grows with the size, from the ratios of two measurements."""
+    return f"{math.log(cost) / math.log(size):.2f}"
 
 
 def main() -> None:
@@ -113,15 +121,17 @@ def main() -> None:
             os.environ["HEADSCOPE_MODELS"] = str(cache)
         results = {documents: measure(cache, model, documents) for documents in options.documents}
     sizes = list(results)
-    print("| step | " + " | ".join(f"{size:,} documents" for size in sizes) + " | exponent |")
-    print("|---|" + "---|" * (len(sizes) + 1))
+    ends = ["exponent of seconds", "of processor time"] if len(sizes) > 1 else []
+    print("| step | " + " | ".join([*(f"{size:,} documents" for size in sizes), *ends]) + " |")
+    print("|---|" + "---|" * (len(sizes) + len(ends)))
     for name in STEPS:
         costs = [results[size][1][name] for size in sizes]
-        cells = [f"{cost.seconds:.1f} s, {cost.megabytes:,.0f} MB" for cost in costs]
-        slope = "–"
-        if len(sizes) > 1 and costs[-2].seconds > 0:
-            slope = f"{math.log(costs[-1].seconds / costs[-2].seconds) / math.log(sizes[-1] / sizes[-2]):.2f}"
-        print(f"| {name} | {' | '.join(cells)} | {slope} |")
+        slopes = []
+        if len(sizes) > 1:
+            ratio = sizes[-1] / sizes[-2]
+            slopes = [exponent(costs[-1].seconds / costs[-2].seconds, ratio)]
+            slopes += [exponent(costs[-1].processor / costs[-2].processor, ratio)]
+        print(f"| {name} | {' | '.join([*map(str, costs), *slopes])} |")
     for size, (bare, every) in results.items():
         rest = sum(cost.seconds for cost in every.values()) - bare
         print(f"{size:,} documents: forward pass {bare:.1f} s; everything else {rest / bare:.2f} × that")

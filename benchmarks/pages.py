@@ -29,7 +29,7 @@ MOST = 1.6
 """Times the empty page's."""
 DEMO, COPY = "demo", "-copy"
 PICTURES = {
-    "": "seen('.hs-story')",
+    "": "seen('.hs-story, .stMarkdown li')",
     "head_map": "map(1)",
     "heat_map": "cells()",
     "head_profile": "figure()",
