@@ -155,3 +155,15 @@ def test_a_script_that_is_written_into_a_page_does_not_run(page: Page, address: 
         "img-src: https://elsewhere.invalid/?secret",
     ]
     assert page.evaluate("window.evil") is None
+
+
+def test_what_follows_a_picture_is_painted_once_the_picture_is_drawn(page: Page, address: str) -> None:
+    page.goto(f"{address}/heat_map")
+    picture = page.locator(".st-key-heat-map")
+    follows = picture.locator("xpath=following-sibling::*[1]")
+    expect(picture).to_have_attribute("data-drawn", "", timeout=SLOW)
+    expect(follows).to_have_css("opacity", "1")
+    picture.evaluate("(at) => at.removeAttribute('data-drawn')")
+    expect(follows).to_have_css("opacity", "0")
+    picture.evaluate("(at) => at.setAttribute('data-drawn', '')")
+    expect(follows).to_have_css("opacity", "1")

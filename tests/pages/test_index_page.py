@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
 from pages.shared.server.front_end import LINKS
-from pages.shared.server.index_page import ADDED, asks_for_page, send_page
+from pages.shared.server.index_page import ADDED, STYLE, asks_for_page, send_page
 
 STATIC = Path(streamlit.__file__).parent / "static"
 PAGE = '<head>é<script type="module" src="a.js"></script></head><script type="module"></script>'
@@ -55,3 +55,9 @@ def test_early_scripts_are_streamlit_s_own_and_none_that_its_page_names_itself()
     assert not any("/PlotlyChart." in file for file in files)
     assert files.pop() == "figures.js"  # ours
     assert all((STATIC / file).is_file() and file not in page for file in files)
+
+
+def test_no_style_looks_through_the_whole_page() -> None:
+    """A browser asks :has() again for every text that Plotly measures: a third of a second of a page with figures."""
+    assert STYLE.count(":has(") == 1  # of the upload field, which is small
+    assert '[class*="st-key-files-"]:not(:has(' in STYLE

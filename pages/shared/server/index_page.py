@@ -1,12 +1,14 @@
 """The page that Streamlit's front end is drawn into, with additions of ours.
 
 A style keeps what is painted in its place while the rest arrives: Streamlit draws the page before its sidebar, and a
-grey bar of 38 pixels for everything whose script has not arrived. A script says where the root of the app is:
-Streamlit would try ``/head_map/_stcore/health`` first, which fails. Which scripts come early is in front_end.py.
+grey bar of 38 pixels for everything whose script has not arrived (late_parts.js marks what is late). A script says
+where the root of the app is: Streamlit would try ``/head_map/_stcore/health`` first, which fails. Which scripts come
+early is in front_end.py.
 """
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -20,6 +22,7 @@ _GREY_BAR = '[height="auto"] > [data-testid="stSkeleton"]'
 """A part of unknown height whose script is on its way; a figure's height is known, and nothing has to wait for it."""
 _BLANK = ':is(.st-key-heat-map, [class*="st-key-hs-grid-"]):not([data-drawn])'
 """A picture of ours whose script has not drawn it yet."""
+_BLOCK = ':is([data-testid="stVerticalBlock"], [data-testid="stHorizontalBlock"])'
 _IN_PLACE = ":is(.st-key-tour, .st-key-tour-button, .st-key-copy-link)"
 """Parts as high as their grey bars, or without any height."""
 _SIDEBAR = 18.75 * PAGE_SIZE
@@ -27,22 +30,23 @@ _SIDEBAR = 18.75 * PAGE_SIZE
 STYLE = f"""
 [data-testid="stMainBlockContainer"] {{ max-width: none !important; }} /* wide, before the page has said so */
 @media (min-width: 769px) {{ /* from here on the sidebar is beside the page, not over it */
-  .stApp:not(:has([data-testid="stSidebar"])) [data-testid="stAppViewContainer"] {{ padding-left: {_SIDEBAR}px; }}
+  :root:not([data-sidebar]) [data-testid="stAppViewContainer"] {{ padding-left: {_SIDEBAR}px; }}
 }}
 .st-key-head-map {{ min-height: 24rem; }}
 @media (min-width: 420px) {{ /* the upload field is drawn for a narrow screen at first, and higher */
   [class*="st-key-files-"]:not(:has([data-testid="stFileUploaderFile"])) {{ height: 6rem; }}
 }}
-[data-testid="stSidebarContent"]:not(:has([data-testid="stSidebarNav"])) [data-testid="stSidebarUserContent"],
-:is([data-testid="stVerticalBlock"], [data-testid="stHorizontalBlock"])
-  > :is({_BLANK}, :has({_GREY_BAR}, {_BLANK})):not(:has({_IN_PLACE})):not({_IN_PLACE}) ~ * {{
+:root:not([data-navigation]) [data-testid="stSidebarUserContent"],
+{_BLOCK} > [data-late] ~ * {{
   opacity: 0; animation: hs-late 0s 30s forwards; /* its place is unknown; if no script ever comes, show it anyway */
 }}
 @keyframes hs-late {{ to {{ opacity: 1; }} }}
 """
 SCRIPT = (
     'window.__streamlit = {BACKEND_BASE_URL: location.origin + location.pathname.replace(/[/]+$/, "")'
-    f'.replace(/[/]({"|".join(_PAGES)})$/, "") + "/"}};'
+    f'.replace(/[/]({"|".join(_PAGES)})$/, "") + "/"}};\n'
+    f"{{const LATE = {json.dumps(f'{_GREY_BAR}, {_BLANK}')}, BLOCK = {json.dumps(_BLOCK)}, "
+    f"IN_PLACE = {json.dumps(_IN_PLACE)};\n{Path(__file__).with_name('late_parts.js').read_text(encoding='utf-8')}}}"
 )
 ADDED = f"<style>{STYLE}</style>\n<script>{SCRIPT}</script>\n{LINKS}"
 _BEFORE = b'<script type="module"'
