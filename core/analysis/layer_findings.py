@@ -23,8 +23,8 @@ _PAIRS = {
 }
 """By measure: the two curves whose 95 % intervals can be held against each other, and what it says if the first is
 above."""
-
-
+_SAME = 1e-9
+"""Values that differ by less are the same."""
 REFERENCES = {"names": "topic names", "examples": "examples"}
 """Measures of ``layer_null_summary`` that are topic match -> what a topic is compared by."""
 
@@ -147,24 +147,38 @@ def _depth_test(summary: Sequence[Row], stage: int, value: str, null: str, power
         return None
     slices = np.array([row[null] for row in rows], dtype=np.float64) ** power  # [row, slicing]
     shown = _beyond(np.array([row[value] for row in rows], dtype=np.float64) ** power, slices)
-    others = ~np.eye(slices.shape[1], dtype=bool)
-    alarms = sum(bool(_beyond(slices[:, at], slices[:, others[at]]).any()) for at in range(slices.shape[1]))
-    return DepthTest([row for row, yes in zip(rows, shown, strict=True) if yes], len(rows), alarms, slices.shape[1])
+    found = [row for row, yes in zip(rows, shown, strict=True) if yes]
+    return DepthTest(found, len(rows), _false_alarms(slices), slices.shape[1])
 
 
 def _beyond(values: np.ndarray, null: np.ndarray) -> np.ndarray:
-    """``[row]``: whether a value is above its ``null[row, slicing]``, corrected over the rows.
+    """``[row]``: whether a value is above its ``null[row, slicing]``, corrected over the rows."""
+    reached = (null >= values[:, None] - _SAME).sum(axis=1)
+    return _corrected(values - null.mean(axis=1), null.std(axis=1, ddof=1), reached, null.shape[1])
+
+
+def _false_alarms(null: np.ndarray) -> int:
+    """How many slicings are above all others at some row of ``null[row, slicing]``: the same test of each of them."""
+    count = null.shape[1] - 1
+    reached = (null[:, None, :] >= null[:, :, None] - _SAME).sum(axis=2) - 1
+    distance = null - null.mean(axis=1, keepdims=True)
+    # From the mean of the others a slicing is farther away, and their squares do not have its own.
+    squares = (distance**2).sum(axis=1, keepdims=True) - distance**2 * (count + 1) / count
+    deviation = np.sqrt(np.maximum(squares, 0) / (count - 1))
+    return int(_corrected((distance * (count + 1) / count).T, deviation.T, reached.T, count).any(axis=1).sum())
+
+
+def _corrected(distance: np.ndarray, deviation: np.ndarray, reached: np.ndarray, count: int) -> np.ndarray:
+    """``[…, row]``: whether a value this far above the mean of ``count`` slicings is beyond them.
 
     Where no slicing reaches the value, its p is that of Student's t with the null's mean and variance: 200
     slicings alone give no p below 1/201, too coarse for a correction over many layers.
     """
     from scipy.special import stdtr
 
-    count = null.shape[1]
-    reached = (null >= values[:, None] - 1e-9).sum(axis=1)
     p = (1 + reached) / (1 + count)
-    deviation = null.std(axis=1, ddof=1) * (1 + 1 / count) ** 0.5
-    z = np.divide(values - null.mean(axis=1), deviation, out=np.zeros_like(values), where=deviation > 1e-9)
+    deviation = deviation * (1 + 1 / count) ** 0.5
+    z = np.divide(distance, deviation, out=np.zeros_like(distance), where=deviation > _SAME)
     tail = stdtr(count - 1, -z)
     return np.asarray(benjamini_hochberg(np.where(reached == 0, np.minimum(p, tail), p)) <= LEVEL)
 
