@@ -15,8 +15,12 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +43,7 @@ class Cost:
         return f"{self.seconds:.1f} s, {self.processor:.1f} s of processor, {self.megabytes:,.0f} MB"
 
 
-def write_corpus(path: Path, documents: int) -> list[str]:
+def write_corpus(path: Path, documents: int) -> None:
     """Documents of mixed sentences of the demo, with 25 topics and 10 genres at random."""
     chance = np.random.default_rng(0)
     sentences = [one.strip() for text in demo_texts() for one in text.split(". ") if one.strip()]
@@ -51,7 +55,6 @@ def write_corpus(path: Path, documents: int) -> list[str]:
         for doc, text in enumerate(texts):
             row = {"id": f"d{doc}", "text": text, "topic": f"topic {topics[doc]}", "genre": f"genre {genres[doc]}"}
             file.write(json.dumps(row) + "\n")
-    return texts
 
 
 def tiny_model(folder: Path) -> str:
@@ -68,10 +71,11 @@ def tiny_model(folder: Path) -> str:
     return str(folder)
 
 
-def forward(model: str, texts: list[str]) -> float:
+def forward(model: str, corpus: Path) -> float:
     """Seconds of the bare forward pass with the same batches."""
     from core.model.embedder import Embedder, EmbedderConfig
 
+    texts = [json.loads(line)["text"] for line in corpus.read_text(encoding="utf-8").splitlines()]
     embedder = Embedder.load(EmbedderConfig(model=model))
     embedder.embed(texts[:64])
     some = texts[:1_000]
@@ -90,9 +94,15 @@ def step(cache: Path, run: str, name: str, options: list[str]) -> Cost:
     return Cost(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
 
+def elsewhere(does: Callable[..., Any], *given: Any) -> Any:
+    """What it returns in a process of its own: a step begins with the peak memory of the process that starts it."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(does, *given).result()
+
+
 def measure(cache: Path, model: str, documents: int) -> tuple[float, dict[str, Cost]]:
     corpus, run = cache / f"{documents}.jsonl", f"run-{documents}"
-    texts = write_corpus(corpus, documents)
+    elsewhere(write_corpus, corpus, documents)
     own = {"embed": ["--source", str(corpus), "--model", model], "label": ["--labels", "column"]}
     if model != "all-MiniLM-L6-v2":
         own |= {name: ["--model", model] for name in ("analyse", "retrieve")}
@@ -101,7 +111,7 @@ def measure(cache: Path, model: str, documents: int) -> tuple[float, dict[str, C
     for name in STEPS:
         found[name] = step(cache, run, name, own.get(name, []))
         print(f"  {documents:,} documents, {name}: {found[name]}", flush=True)
-    return forward(model, texts), found
+    return elsewhere(forward, model, corpus), found
 
 
 def exponent(cost: float, size: float) -> str:
@@ -116,7 +126,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         cache = Path(folder)
-        model = tiny_model(cache / "model") if options.model == TINY else options.model
+        model = elsewhere(tiny_model, cache / "model") if options.model == TINY else options.model
         if options.model == TINY:
             os.environ["HEADSCOPE_MODELS"] = str(cache)
         results = {documents: measure(cache, model, documents) for documents in options.documents}
