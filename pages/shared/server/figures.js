@@ -83,6 +83,7 @@ class Figure {
     if (this.picks) layout.hovermode ??= "closest";
     if (this.picks) layout.dragmode ??= "pan";
     Object.assign(layout, this.size());
+    if (!this.Plotly) this.root.textContent = ""; // what a failed try has said
     await Plotly.react(this.root, data, layout, this.settings());
     this.root.dataset.drawn = (this.times += 1);
     if (this.Plotly) return;
