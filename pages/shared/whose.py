@@ -19,7 +19,7 @@ from pages.shared.figures.whose import whose_figure
 from pages.shared.glossary import why
 from pages.shared.notices import shows_mistakes
 from pages.shared.run_version import LAYERS, one_version, version_of
-from pages.shared.show import Remake, figure, theme
+from pages.shared.show import Remake, drawn_once, figure, theme
 from pages.shared.text import plain
 
 TITLE = "What the embedding is made of"
@@ -59,9 +59,9 @@ def whose_section(state: RunState) -> None:
         st.caption("This model's embedding cannot be written as a sum over its heads, so shares are not available.")
         return
     st.markdown(plain(whose_sentence(rows)))
-    documents = rows[0]["documents"]
+    documents, version = rows[0]["documents"], version_of(state.manifest, LAYERS)
     figure(
-        whose_figure(rows, theme()),
+        drawn_once(state.run, version, "whose", 0, theme(), lambda: whose_figure(rows, theme())),
         "whose",
         lambda: pa.Table.from_pylist(rows),
         f"Mean over {documents:,} documents. Shares are signed: what points away from the embedding is negative. "

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from core.analysis.layer_findings import (
@@ -28,7 +30,7 @@ from pages.shared.controls import choose_stage
 from pages.shared.findings import sentences
 from pages.shared.glossary import why
 from pages.shared.section import section
-from pages.shared.show import downloads, figure, grid_paper, theme
+from pages.shared.show import downloads, drawn_once, figure, grid_paper, theme
 from pages.shared.url import decide, linked, linked_clicks
 from pages.understand.layers.figures import curves_figure, grid_of, null_figure, spread_figure
 from pages.understand.layers.state import LayerSweep, LayerView
@@ -182,7 +184,7 @@ def _against_slices(sweep: LayerSweep, view: LayerView, measure: str) -> None:
     rows = sorted(summary.to_pylist(), key=lambda row: int(row["layer"]))
     flagged = sum(row["flagged"] for row in rows) / len(rows)
     figure(
-        null_figure(rows, heads.to_pylist(), _chance(sweep, view), view, theme()),
+        _drawn(sweep, view, "heads", lambda: null_figure(rows, heads.to_pylist(), _chance(sweep, view), view, theme())),
         f"layers {measure} stage {view.stage}",
         heads,
         f"{_sample(sweep)} Dots are single heads. The dashed line is the mean over {rows[0]['slicings']} random "
@@ -203,12 +205,16 @@ def _against_slices(sweep: LayerSweep, view: LayerView, measure: str) -> None:
     if measure in REFERENCES:
         said += " Filled markers are above random slices, corrected over layers."
     figure(
-        spread_figure(rows, shown, view, theme()),
+        _drawn(sweep, view, "spread", lambda: spread_figure(rows, shown, view, theme())),
         f"layers spread {measure} stage {view.stage}",
         summary.drop_columns(["slices_spreads", "best_slices"]),
         said,
         alt=f"Spread of {name} over heads and over random slices at every layer.",
     )
+
+
+def _drawn(sweep: LayerSweep, view: LayerView, name: str, draw: Callable[[], go.Figure]) -> go.Figure:
+    return drawn_once(sweep.run, sweep.version, f"layers {name} {view}", view.stage, theme(), draw)
 
 
 def _name(view: LayerView) -> str:
