@@ -572,6 +572,21 @@ def test_random_slicings_in_place_of_heads_seldom_specialise() -> None:
     assert found.false_alarms <= 10
 
 
+def test_false_alarms_are_the_slicings_that_would_be_shown_in_place_of_the_heads() -> None:
+    """Some slicings far out, some equal; each is put in place of the heads and tested against the others."""
+    null = np.round(np.random.default_rng(5).lognormal(sigma=1.2, size=(3, 60)), 2)
+    found = specialising([depth(at, "names", 1.0, row.tolist()) for at, row in enumerate(null, start=1)], 1)
+    shown = 0
+    for out in range(60):
+        others = np.delete(null, out, axis=1).tolist()
+        rows = [depth(at + 1, "names", float(null[at, out]), others[at]) for at in range(3)]
+        alone = specialising(rows, 1)
+        assert alone is not None
+        shown += bool(alone.rows)
+    assert found is not None
+    assert found.false_alarms == shown > 0
+
+
 def test_the_mean_head_is_held_against_the_mean_slice_by_document() -> None:
     ends = [(0.01, 0.03), (0.02, 0.04), (-0.01, 0.02), (-0.05, -0.01)]
     rows = [

@@ -1,6 +1,6 @@
 """A Plotly figure, drawn by the part of Plotly that our figures need (``pages/shared/plotly``).
 
-Streamlit's own chart brings the whole of Plotly, which a browser takes a second to start.
+Streamlit's own chart brings the whole of Plotly, which takes a browser more than ten times as long to start.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-// Draws the page's Plotly figures (components/figure.py). Plotly takes a sixth of a second to start and every figure a
+// Draws the page's Plotly figures (components/figure.py). Plotly takes a seventh of a second to start and every figure a
 // tenth or two, in which a browser does nothing else: the app's own pictures come first, then the figures in view, then
 // the others, with a pause after each one.
 const BLANK = ':is(.st-key-heat-map, [class*="st-key-hs-grid-"]):not([data-drawn])'; // as in index_page.py
@@ -46,11 +46,10 @@ async function takeTurns() {
 // The next figure to draw: one in view before those that are not, each from the top.
 function waiting() {
   const all = [...figures.values()].filter((one) => one.stale && one.root.clientWidth > 0);
-  const below = (one) => Math.max(0, one.root.getBoundingClientRect().top - innerHeight) > 0;
-  const above = (one) => one.root.getBoundingClientRect().bottom < 0;
-  const rank = (one) => (below(one) || above(one) ? 1 : 0);
-  const top = (one) => one.root.getBoundingClientRect().top;
-  return all.sort((one, other) => rank(one) - rank(other) || top(one) - top(other))[0];
+  const placed = all.map((one) => ({ one, place: one.root.getBoundingClientRect() }));
+  const hidden = ({ place: { top, bottom } }) => top > innerHeight || bottom < 0;
+  placed.sort((here, there) => hidden(here) - hidden(there) || here.place.top - there.place.top);
+  return placed[0]?.one;
 }
 
 class Figure {
@@ -79,9 +78,11 @@ class Figure {
       this.root.setAttribute("role", "figure");
       this.root.setAttribute("aria-label", this.alt);
     }
-    if (this.picks) layout.clickmode = "event+select";
-    if (this.picks) layout.hovermode ??= "closest";
-    if (this.picks) layout.dragmode ??= "pan";
+    if (this.picks) {
+      layout.clickmode = "event+select";
+      layout.hovermode ??= "closest";
+      layout.dragmode ??= "pan";
+    }
     Object.assign(layout, this.size());
     if (!this.Plotly) this.root.textContent = ""; // what a failed try has said
     await Plotly.react(this.root, data, layout, this.settings());
