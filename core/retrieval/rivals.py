@@ -5,7 +5,8 @@ Where random dimensions do as well, "these heads may go" is no finding about hea
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from core.analysis.bootstrap import Interval, means
 from core.analysis.null import random_orders
 from core.analysis.similarity import unit
+from core.machine import cores
 from core.retrieval.head_index import HeadIndex, largest_in_rows
 from core.retrieval.judge import Judge
 from core.retrieval.metrics import METRICS, Relevance, measured
@@ -65,13 +67,19 @@ def rivals(
     def verdict(columns: np.ndarray | slice) -> np.ndarray:
         return _verdict(queries[held_out][:, columns], docs[:, columns], asked.own, answers, metric, places)
 
+    def mean_verdict(draws: Iterable[np.ndarray]) -> np.ndarray:
+        from threadpoolctl import threadpool_limits  # comes with scikit-learn
+
+        with threadpool_limits(1), ThreadPoolExecutor(cores()) as pool:
+            return np.mean(list(pool.map(verdict, draws)), axis=0)
+
     chance = np.random.default_rng([seed, 4])
     by_head = np.arange(heads * dim).reshape(heads, dim)
     own = verdict(by_head[kept].ravel())
     width = size * dim
     found = {
-        "random heads": _mean(verdict(by_head[chance.permutation(heads)[:size]].ravel()) for _ in range(DRAWS)),
-        "random dimensions": _mean(verdict(chance.permutation(heads * dim)[:width]) for _ in range(DRAWS)),
+        "random heads": mean_verdict(by_head[chance.permutation(heads)[:size]].ravel() for _ in range(DRAWS)),
+        "random dimensions": mean_verdict(chance.permutation(heads * dim)[:width] for _ in range(DRAWS)),
         "first dimensions": verdict(slice(0, width)),
         "PCA": _verdict(*_principal(queries[held_out], docs, width), asked.own, answers, metric, places),
     }
@@ -115,7 +123,3 @@ def _principal(queries: np.ndarray, docs: np.ndarray, width: int) -> tuple[np.nd
     _, vectors = np.linalg.eigh(docs.T.astype(np.float64) @ docs.astype(np.float64))
     axes = vectors[:, ::-1][:, :width].astype(np.float32)
     return queries @ axes, docs @ axes
-
-
-def _mean(rows: object) -> np.ndarray:
-    return np.asarray(np.mean(list(rows), axis=0))  # type: ignore[call-overload]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
 from core.analysis.bootstrap import Interval, means, near_best
+from core.machine import cores
 from core.retrieval.judge import METRIC, PLACES, Judge
 
 STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0, np.inf)
@@ -40,13 +43,18 @@ def learn(judge: Judge, metric: str = METRIC, places: int = PLACES, seed: int = 
     folds = np.random.default_rng(seed).permutation(queries) % min(FOLDS, queries)
     pairs, owner = _pairs(judge, seed)
     left_out = np.empty((queries, len(STRENGTHS)))
-    for fold in np.unique(folds):
+
+    def leave_out(fold: int) -> None:
         learning = np.isin(owner, np.flatnonzero(folds != fold))
-        for place, strength in enumerate(STRENGTHS):
-            weights = _fit(pairs[learning], strength)
+        for place, weights in enumerate(_fit(pairs[learning], STRENGTHS)):
             left_out[folds == fold, place] = judge.verdict(judge.total(weights), metric, places)[folds == fold]
+
+    from threadpoolctl import threadpool_limits  # comes with scikit-learn
+
+    with threadpool_limits(1), ThreadPoolExecutor(cores()) as pool:
+        list(pool.map(leave_out, np.unique(folds)))
     chosen = int(np.flatnonzero(near_best(left_out))[-1])
-    return Learned(_fit(pairs, STRENGTHS[chosen]), STRENGTHS[chosen], means(left_out))
+    return Learned(_fit(pairs, STRENGTHS[chosen : chosen + 1])[0], STRENGTHS[chosen], means(left_out))
 
 
 def _pairs(judge: Judge, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -71,24 +79,31 @@ def _pairs(judge: Judge, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(found).astype(np.float64), np.concatenate(owner)
 
 
-def _fit(pairs: np.ndarray, strength: float) -> np.ndarray:
-    """The logistic loss of ``pairs[pair, head]`` under weights from 0 upwards, drawn to 1; 1 on average.
+def _fit(pairs: np.ndarray, strengths: Sequence[float]) -> list[np.ndarray]:
+    """By strength, the weights ``[head]``, none negative, with the least logistic loss of ``pairs[pair, head]``.
 
-    Margins are counted in what they vary by with equal weights, so that a strength means the same for any model.
+    They are drawn to 1 and are 1 on average. Margins are counted in what they vary by with equal weights, so that a
+    strength means the same for any model.
     """
     from scipy.optimize import minimize  # late: the app only reads what was learned
-    from scipy.special import expit
 
     heads = pairs.shape[1]
     spread = pairs.sum(axis=1).std() if len(pairs) else 0.0
-    if np.isinf(strength) or spread == 0:
-        return np.ones(heads)
-    scaled = pairs / spread
+    scaled = pairs / spread if spread else pairs
 
-    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
+    def loss(weights: np.ndarray, strength: float) -> tuple[float, np.ndarray]:
         margins, apart = scaled @ weights, weights - 1
-        value = np.logaddexp(0, -margins).mean() + strength * (apart**2).mean() / 2
-        return value, -(expit(-margins) @ scaled) / len(scaled) + strength * apart / heads
+        # With e = exp(-|m|): log(1 + exp(-m)) is log(1 + e) - min(m, 0), and its slope 1 / (1 + exp(m)) needs no more.
+        small = np.exp(-np.abs(margins))
+        value = (np.log1p(small) - np.minimum(margins, 0)).mean() + strength * (apart**2).mean() / 2
+        wrong = np.where(margins > 0, small, 1) / (1 + small)
+        return value, -(wrong @ scaled) / len(scaled) + strength * apart / heads
 
-    fitted = minimize(loss, np.ones(heads), jac=True, method="L-BFGS-B", bounds=[(0, None)] * heads).x
-    return fitted * heads / fitted.sum() if fitted.any() else np.ones(heads)
+    def fitted(strength: float) -> np.ndarray:
+        if np.isinf(strength) or spread == 0:
+            return np.ones(heads)
+        start, bounds = np.ones(heads), [(0, None)] * heads
+        found = minimize(loss, start, (strength,), jac=True, method="L-BFGS-B", bounds=bounds).x
+        return found * heads / found.sum() if found.any() else start
+
+    return [fitted(strength) for strength in strengths]

@@ -56,21 +56,22 @@ def test_on_noise_no_gain_is_shown() -> None:
 @settings(max_examples=30, deadline=None)
 def test_weights_are_never_negative_and_one_on_average(seed: int, strength: float) -> None:
     pairs = np.random.default_rng(seed).normal(size=(40, 5))
-    weights = _fit(pairs, strength)
+    (weights,) = _fit(pairs, [strength])
     assert (weights >= 0).all()
     assert weights.mean() == pytest.approx(1)
 
 
 def test_a_stronger_pull_brings_weights_together() -> None:
     pairs = np.random.default_rng(0).normal(size=(200, 4)) + np.array([1.0, 0, 0, 0])
-    spreads = [np.ptp(_fit(pairs, strength)) for strength in STRENGTHS]
+    spreads = [np.ptp(weights) for weights in _fit(pairs, STRENGTHS)]
     assert spreads == sorted(spreads, reverse=True)
     assert spreads[-1] == 0
 
 
 def test_two_heads_by_hand() -> None:
     """Head 1 is right in every pair and head 2 wrong in every one: all the weight is head 1's."""
-    assert _fit(np.array([[2.0, -1.0], [1.0, -2.0]]), 0.01) == pytest.approx([2, 0])
+    (weights,) = _fit(np.array([[2.0, -1.0], [1.0, -2.0]]), [0.01])
+    assert weights == pytest.approx([2, 0])
 
 
 def test_a_way_without_cosines_is_refused() -> None:
