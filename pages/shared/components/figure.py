@@ -5,6 +5,7 @@ Streamlit's own chart brings the whole of Plotly, which takes a browser more tha
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from pages.shared.plotly import ADDRESS
 
 _HEIGHT = 450
 """Pixels of a figure that says nothing of its own, as Plotly has it."""
+_LARGEST = sys.float_info.max
 _mount = component("figure", "figure.js", html='<div class="hs-figure"></div>', isolated=False)
 
 
@@ -65,8 +67,11 @@ def area(key: str) -> tuple[list[float], list[float]]:
 
 
 def _numbers(given: object) -> list[float]:
-    is_list = isinstance(given, (list, tuple)) and all(type(one) in (int, float) for one in given)
-    return [float(one) for one in given] if is_list else []  # type: ignore[attr-defined]
+    """Of what a browser sends; empty where it is something else than numbers that a float holds."""
+    if not isinstance(given, (list, tuple)):
+        return []
+    numbers = [one for one in given if type(one) in (int, float) and -_LARGEST < one < _LARGEST]
+    return [float(one) for one in numbers] if len(numbers) == len(given) else []
 
 
 def _nothing() -> None:
