@@ -60,13 +60,13 @@ def separability(
     chance = np.random.default_rng([seed, 2])
     own, random = [], []
     shuffled = docs if space is None else space.outputs(docs)
-    for number, order in enumerate(random_orders(shuffled.shape[1], SLICINGS, seed)):
-        test = chance.permutation(len(docs)) < round(_TEST * len(docs))
-        with threadpool_limits(1):  # small matrices
+    with threadpool_limits(1):  # small matrices
+        for number, order in enumerate(random_orders(shuffled.shape[1], SLICINGS, seed)):
+            test = chance.permutation(len(docs)) < round(_TEST * len(docs))
             own.append(_recall(docs.reshape(len(docs), heads, -1), test))
             slices = docs[:, order].reshape(len(docs), heads, -1) if space is None else space.slices(order)(shuffled)
             random.append(_recall(slices, test))
-        progress((number + 1) / SLICINGS)
+            progress((number + 1) / SLICINGS)
     recall, null = np.stack(own), np.stack(random)
     return Separability(recall.mean(axis=1), null.mean(axis=1), recall.mean(axis=0), null, len(docs))
 

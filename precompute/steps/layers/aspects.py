@@ -8,6 +8,7 @@ import numpy as np
 
 from core.analysis.aspect_probe import ACCURACY, probe_aspects
 from core.analysis.near_duplicates import first_of_each
+from core.machine import cores
 from core.model.share_space import ShareSpace
 from core.runs.aspects import Aspect
 from precompute.job.step import Rows, add
@@ -46,7 +47,9 @@ def add_layer_aspects(
     for group in sample.alike():
         chosen = [sample.aspects[at] for at in group]
         mine = vectors[sample.docs[chosen[0].rows]]
-        found = probe_aspects(mine, [each.codes for each in chosen], heads, SLICINGS, seed, space=space)
+        found = probe_aspects(
+            mine, [each.codes for each in chosen], heads, SLICINGS, seed, threads=cores(), space=space
+        )
         for each, probed in zip(chosen, found, strict=True):
             values, compared = probed.values[ACCURACY], probed.compared[ACCURACY]
             for head in range(1 + heads):
