@@ -100,10 +100,11 @@ def elsewhere(does: Callable[..., Any], *given: Any) -> Any:
         return pool.submit(does, *given).result()
 
 
-def measure(cache: Path, model: str, documents: int) -> tuple[float, dict[str, Cost]]:
+def measure(cache: Path, model: str, documents: int, stages: list[str]) -> tuple[float, dict[str, Cost]]:
     corpus, run = cache / f"{documents}.jsonl", f"run-{documents}"
     elsewhere(write_corpus, corpus, documents)
-    own = {"embed": ["--source", str(corpus), "--model", model], "label": ["--labels", "column"]}
+    kept = ["--stages", *stages] if stages else []
+    own = {"embed": ["--source", str(corpus), "--model", model, *kept], "label": ["--labels", "column"]}
     if model != "all-MiniLM-L6-v2":
         own |= {name: ["--model", model] for name in ("analyse", "retrieve")}
     own["analyse"] = [*own.get("analyse", []), "--topics", "labels"]
@@ -123,13 +124,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--documents", type=int, nargs="+", default=[2_000])
     parser.add_argument("--model", default="all-MiniLM-L6-v2", help=f"a preset, or '{TINY}': 32 heads, random weights")
+    parser.add_argument("--stages", nargs="+", default=[], help="all four without it; each costs about as much")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         cache = Path(folder)
         model = elsewhere(tiny_model, cache / "model") if options.model == TINY else options.model
         if options.model == TINY:
             os.environ["HEADSCOPE_MODELS"] = str(cache)
-        results = {documents: measure(cache, model, documents) for documents in options.documents}
+        results = {documents: measure(cache, model, documents, options.stages) for documents in options.documents}
     sizes = list(results)
     ends = ["exponent of seconds", "of processor time"] if len(sizes) > 1 else []
     print("| step | " + " | ".join([*(f"{size:,} documents" for size in sizes), *ends]) + " |")

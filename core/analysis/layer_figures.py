@@ -13,7 +13,7 @@ from core.analysis.head_measures import LAYER_MEASURES, PER_DOCUMENT, LabelledSa
 from core.analysis.layer_measures import BETWEEN_GROUPS, DIFFERENCE, FULL, WITHIN_GROUP
 from core.analysis.null import SAMPLE, Comparison, by_head, compare_with_slices
 from core.analysis.null import SLICINGS as RANDOM_SLICINGS
-from core.analysis.probe import BY_DOCUMENT, Samples, probe
+from core.analysis.probe import BY_DOCUMENT, Samples, probes
 from core.analysis.profiles import Profiles, profiles
 from core.analysis.redundancy import Moments
 from core.analysis.separability import separability
@@ -150,16 +150,14 @@ def _probes(
 ) -> Figure | None:
     if samples is None:
         return None
-    series: dict[str, Interval] = {}
-    for slicing in SLICINGS:
-        vectors = cut(rows, heads, slicing, space)[samples.docs, samples.heads]
-        try:
-            found = probe(vectors, samples, BY_DOCUMENT, seed)
-        except Mistake:  # not converged: no figure here, and no reason to lose all other layers
-            return None
-        series[slicing] = found.accuracy
-        if slicing == HEADS:
-            by_head = _joined(found.accuracy, found.recall)
+    vectors = {slicing: cut(rows, heads, slicing, space)[samples.docs, samples.heads] for slicing in SLICINGS}
+    try:
+        found = probes(vectors, samples, [BY_DOCUMENT], seed)
+    except Mistake:  # not converged: no figure here, and no reason to lose all other layers
+        return None
+    series = {slicing: one.accuracy for (slicing, _), one in found.items()}
+    own_heads = found[HEADS, BY_DOCUMENT]
+    by_head = _joined(own_heads.accuracy, own_heads.recall)
     series[DIFFERENCE] = _paired(rows, heads, seed, space)
     return Figure(by_head, series, 1 / heads)
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 
 from core.analysis.bootstrap import Interval, shares
 from core.errors import Mistake
+from core.machine import cores
 from core.model.shape import ModelShape
 
 SAMPLES = 32_000
@@ -96,9 +100,47 @@ def held_out(samples: Samples, split: str, seed: int = 0) -> np.ndarray:
 
 def probe(vectors: np.ndarray, samples: Samples, split: str, seed: int = 0) -> Probe:
     """Fits on ``vectors[sample, dim]`` that are trained on, and looks at the others."""
+    with _refusing_what_has_not_converged():
+        return _probe(vectors, samples, split, seed)
+
+
+def probes(
+    vectors: Mapping[str, np.ndarray], samples: Samples | None, splits: Collection[str] = SPLITS, seed: int = 0
+) -> dict[tuple[str, str], Probe]:
+    """By slicing and split, from ``vectors[slicing][sample, dim]``; none where there are no samples."""
+    if samples is None:
+        return {}
+    from threadpoolctl import threadpool_limits  # comes with scikit-learn
+
+    def fitted(slicing: str, split: str) -> Probe:
+        return _probe(vectors[slicing], samples, split, seed)
+
+    asked = [(slicing, split) for slicing in vectors for split in splits]
+    # A thread for each fit: several threads on one are little faster than one.
+    with _refusing_what_has_not_converged(), threadpool_limits(1), ThreadPoolExecutor(cores()) as pool:
+        return dict(zip(asked, pool.map(fitted, *zip(*asked, strict=True)), strict=True))
+
+
+@contextmanager
+def _refusing_what_has_not_converged() -> Iterator[None]:
+    """Around all fits, not each: what is done with a warning is decided for all threads at once."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        try:
+            yield
+        except ConvergenceWarning as warning:
+            raise Mistake(
+                f"The probe has not converged after {MOST_ITERATIONS:,} iterations, so its accuracy is not valid. Try "
+                "another number with --probe-samples."
+            ) from warning
+
+
+def _probe(vectors: np.ndarray, samples: Samples, split: str, seed: int) -> Probe:
     test = held_out(samples, split, seed)
     heads = int(samples.heads.max()) + 1
-    guessed = predict_heads(vectors[~test], samples.heads[~test], vectors[test], heads)
+    guessed = predict_heads(vectors[~test], samples.heads[~test], vectors[test])
     truth = samples.heads[test]
     confusion = np.bincount(truth * heads + guessed, minlength=heads * heads).reshape(heads, heads)
     # Samples of one document are alike, so that documents, not samples, are drawn for the interval.
@@ -129,19 +171,10 @@ def mistakes_within_groups(confusion: np.ndarray, shape: ModelShape) -> ProbeMis
     return ProbeMistakes(int(wrong.sum()), float(wrong[same].sum() / wrong.sum()), (each - 1) / (shape.heads - 1))
 
 
-def predict_heads(train: np.ndarray, heads: np.ndarray, test: np.ndarray, count: int) -> np.ndarray:
-    from sklearn.exceptions import ConvergenceWarning
+def predict_heads(train: np.ndarray, heads: np.ndarray, test: np.ndarray) -> np.ndarray:
     from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import StandardScaler
 
     scaler = StandardScaler().fit(train.astype(np.float64))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ConvergenceWarning)
-        try:
-            model = LogisticRegression(max_iter=MOST_ITERATIONS).fit(scaler.transform(train.astype(np.float64)), heads)
-        except ConvergenceWarning as warning:
-            raise Mistake(
-                f"The probe has not converged after {MOST_ITERATIONS:,} iterations, so its accuracy is not valid. Try "
-                "another number with --probe-samples."
-            ) from warning
+    model = LogisticRegression(max_iter=MOST_ITERATIONS).fit(scaler.transform(train.astype(np.float64)), heads)
     return np.asarray(model.predict(scaler.transform(test.astype(np.float64))), dtype=np.int64)

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from core.analysis.auc import Histograms
 from core.analysis.examples import Examples
-from core.analysis.probe import SPLITS, Samples, probe
+from core.analysis.probe import Samples, probes
 from core.analysis.redundancy import Moments
 from core.analysis.similarity import full_vectors, head_norms, pooled, refuse_not_finite, similarity
 from core.analysis.topic_match import Mismatches, mismatches, nearest_is_own, ranks
@@ -123,20 +123,19 @@ def analyse_stage(run: Run, inputs: StageInputs, on_progress: OnProgress) -> dic
     profile_rows: Rows = {}
     probe_rows: Rows = {}
     confusion_rows: Rows = {}
-    for number, slicing in enumerate(SLICINGS):
+    on_progress(0.55, "the probe")
+    probed = probes({slicing: sums.slices[slicing].samples for slicing in SLICINGS}, samples, seed=inputs.seed)
+    for (slicing, split), probe_of in probed.items():
+        tables.add_probe(probe_rows, confusion_rows, inputs.stage, slicing, split, probe_of)
+        control.probe(slicing, split, probe_of)
+    on_progress(0.9, "topic match")
+    for slicing in SLICINGS:
         part = sums.slices[slicing]
-        on_progress(0.55 + 0.2 * number, f"topic match, {slicing}")
         if len(labelled):
             match_of = tables.topic_match(part.ranks, labelled, len(inputs.topics), inputs.seed)
             tables.add_topic_match(match, inputs.stage, slicing, match_of)
             tables.add_differences(differences, inputs.stage, slicing, part.ranks, inputs.seed)
             control.topic_match(slicing, match_of, part.ranks)
-        if samples is not None:
-            for turn, split in enumerate(SPLITS):
-                on_progress(0.6 + 0.2 * number + 0.075 * turn, f"probe by {split}, {slicing}")
-                probe_of = probe(part.samples, samples, split, inputs.seed)
-                tables.add_probe(probe_rows, confusion_rows, inputs.stage, slicing, split, probe_of)
-                control.probe(slicing, split, probe_of)
     # Random slices first: a head's alignment is judged against theirs.
     on_progress(0.95, "head profiles")
     for slicing in reversed(SLICINGS):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -19,6 +21,7 @@ from core.analysis.probe import (
     held_out,
     mistakes_within_groups,
     probe,
+    probes,
 )
 from core.errors import Mistake
 from core.model.shape import ModelShape
@@ -143,7 +146,7 @@ def test_the_split_is_random_and_the_same_again(split: str) -> None:
 # What is reported
 
 
-def always_head_0(train: np.ndarray, heads: np.ndarray, test: np.ndarray, count: int) -> np.ndarray:
+def always_head_0(train: np.ndarray, heads: np.ndarray, test: np.ndarray) -> np.ndarray:
     return np.zeros(len(test), dtype=np.int64)
 
 
@@ -164,7 +167,7 @@ def test_a_probe_that_always_says_the_same_head(monkeypatch: pytest.MonkeyPatch,
 def test_confusion_has_the_true_head_in_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Head 0 is taken for 1, 1 for 2, 2 for itself; the vector is the head's number."""
     samples = choose_samples(10, 3)
-    monkeypatch.setattr(module, "predict_heads", lambda train, heads, test, count: np.array([1, 2, 2])[test[:, 0]])
+    monkeypatch.setattr(module, "predict_heads", lambda train, heads, test: np.array([1, 2, 2])[test[:, 0]])
     found = probe(samples.heads[:, None], samples, BY_DOCUMENT)
     assert found.confusion.tolist() == [[0, 2, 0], [0, 0, 2], [0, 0, 2]]
     assert found.recall.value.tolist() == [0, 0, 1]
@@ -179,7 +182,7 @@ def test_the_interval_is_of_documents_not_of_samples(monkeypatch: pytest.MonkeyP
     tested = np.unique(samples.docs[held_out(samples, BY_DOCUMENT)])
     right = np.isin(samples.docs, tested[:5])
     vectors = np.where(right, samples.heads, (samples.heads + 1) % 20)[:, None]
-    monkeypatch.setattr(module, "predict_heads", lambda train, heads, test, count: test[:, 0])
+    monkeypatch.setattr(module, "predict_heads", lambda train, heads, test: test[:, 0])
     found = probe(vectors, samples, BY_DOCUMENT)
     assert found.accuracy.value == pytest.approx([0.5])
     assert found.accuracy.low == pytest.approx([0.2])
@@ -191,11 +194,10 @@ def test_training_and_testing_get_their_own_vectors(monkeypatch: pytest.MonkeyPa
     samples = choose_samples(10, 3)
     test = held_out(samples, BY_DOCUMENT, 4)
 
-    def check(train: np.ndarray, heads: np.ndarray, tested: np.ndarray, count: int) -> np.ndarray:
+    def check(train: np.ndarray, heads: np.ndarray, tested: np.ndarray) -> np.ndarray:
         assert train[:, 0].tolist() == np.flatnonzero(~test).tolist()
         assert heads.tolist() == samples.heads[~test].tolist()
         assert tested[:, 0].tolist() == np.flatnonzero(test).tolist()
-        assert count == 3
         return samples.heads[test]
 
     monkeypatch.setattr(module, "predict_heads", check)
@@ -293,6 +295,27 @@ def test_a_probe_that_does_not_converge_gives_no_figure(monkeypatch: pytest.Monk
     monkeypatch.setattr(module, "MOST_ITERATIONS", 1)
     with pytest.raises(Mistake, match="has not converged"):
         probe(normal(60, 4), choose_samples(20, 3), BY_SAMPLE)
+
+
+def test_of_several_at_once_none_that_does_not_converge_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Constant vectors have nothing to learn and are done at once, whichever comes first; filters are as before."""
+    monkeypatch.setattr(module, "MOST_ITERATIONS", 1)
+    before, slices = list(warnings.filters), {"done at once": np.zeros((60, 4)), "not": normal(60, 4)}
+    for vectors in (slices, dict(reversed(slices.items()))):
+        with pytest.raises(Mistake, match="has not converged"):
+            probes(vectors, choose_samples(20, 3))
+    assert list(warnings.filters) == before
+
+
+def test_several_at_once_are_those_one_by_one() -> None:
+    samples, slices = choose_samples(20, 3), {"heads": normal(60, 4), "random": normal(60, 4) + 1}
+    found = probes(slices, samples)
+    assert list(found) == [(slicing, split) for slicing in slices for split in SPLITS]
+    for (slicing, split), each in found.items():
+        alone = probe(slices[slicing], samples, split)
+        assert each.confusion.tolist() == alone.confusion.tolist()
+        assert each.accuracy.value == alone.accuracy.value
+    assert probes(slices, None) == {}
 
 
 # What is doubtful
