@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from core.errors import Mistake, listed
+from core.machine import wait_asleep
 from core.runs.backend import trouble_at
 from core.runs.run import Run, open_run
 from core.runs.steps import STEPS
@@ -60,6 +61,7 @@ def main(
         return MISTAKE
     _say(unknown_settings())
     options = parser(commands, prog, given[0] if given else None).parse_args(given)
+    wait_asleep()
     # Libraries talk on standard error in the middle of our progress bar; what matters comes back as an exception.
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     os.environ.setdefault("HF_HUB_VERBOSITY", "error")

@@ -16,6 +16,7 @@ from streamlit import config, runtime
 
 from core import VERSION
 from core.errors import Mistake
+from core.machine import wait_asleep
 from core.remote.mirror import default_cache, for_readers, is_read_only
 from core.runs.backend import backend_at
 from core.runs.run import run_names
@@ -39,6 +40,7 @@ FRESH = 15.0
 @asynccontextmanager
 async def lifespan(_: st.App) -> AsyncIterator[None]:
     """Around the server's life: its settings are taken before anybody comes."""
+    wait_asleep()
     config.set_option("logger.enableRich", False)  # it would print an error's own words past the log
     watch("headscope_runs", lambda: len(run_names(default_cache())))
     watch("headscope_sessions", _sessions)
