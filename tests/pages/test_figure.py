@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from pages.shared.components.figure import area, picked
-from pages.shared.plotly import ADDRESS
+from pages.shared.plotly import ADDRESS, FILES
 from pages.shared.server.lifespan import ROUTES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,6 +80,13 @@ def test_the_scripts_are_kept_for_good_and_there_are_no_others() -> None:
         found = client.get(f"/{ADDRESS}plotly.js")
         assert found.headers["content-type"].startswith("text/javascript")
         assert "immutable" in found.headers["cache-control"]
-        assert client.get(f"/{ADDRESS}common.js").status_code == 200
+        common = FILES["common.js"].read_bytes()
+        for accepted, length in (("gzip", len(gzip.compress(common))), ("identity", len(common))):
+            found = client.get(f"/{ADDRESS}common.js", headers={"accept-encoding": accepted})
+            assert found.content == common  # the client has unpacked it
+            assert (found.headers.get("content-encoding", "identity"), found.headers["content-length"]) == (
+                accepted,
+                str(length),
+            )
         for other in ("__init__.py", "LICENSES.txt", "..%2f__init__.py", "nothing.js"):
             assert client.get(f"/{ADDRESS}{other}").status_code == 404
