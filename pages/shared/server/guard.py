@@ -38,6 +38,7 @@ from core.settings import Settings, read_settings
 from pages.shared.server.access import Gate, find_gate, may_enter
 from pages.shared.server.headers import HEADERS
 from pages.shared.server.index_page import asks_for_page, send_page
+from pages.shared.server.packed import front_end_file, packed
 from pages.shared.server.sign_outs import SignOuts
 from pages.shared.server.uploads import Upload, UploadsUnderWay
 
@@ -132,6 +133,8 @@ class Guard:
                     await self._app(scope, receive, answer)
         elif asks_for_page(scope) and rules.lets_in(login):  # a login page has no sidebar to leave room for
             await send_page(self._app, scope, receive, answer)
+        elif file := front_end_file(scope, path):
+            await (await packed(file, headers))(scope, receive, answer)
         else:
             await self._app(scope, receive, answer)
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import gc
-import gzip
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import streamlit as st
 from starlette.requests import Request
@@ -34,6 +31,7 @@ from pages.shared.server.front_end import FIGURES
 from pages.shared.server.guard import sign_outs
 from pages.shared.server.log import event, set_up
 from pages.shared.server.metrics import CONTENT_TYPE, exposition, watch
+from pages.shared.server.packed import packed
 from pages.shared.server.uploads import held_bytes, keep_letting_go
 
 FRESH = 15.0
@@ -160,21 +158,10 @@ async def _plotly(request: Request) -> Response:
     path = PLOTLY_FILES.get(request.path_params["name"])
     if path is None:
         return PlainTextResponse("no such file\n", 404)
-    headers = {"Cache-Control": _FOR_GOOD, "Vary": "Accept-Encoding"}
-    if "gzip" not in request.headers.get("accept-encoding", ""):
-        return FileResponse(path, media_type="text/javascript", headers=headers)
-    packed = await asyncio.to_thread(_packed, path)
-    return Response(packed, media_type="text/javascript", headers={**headers, "Content-Encoding": "gzip"})
-
-
-@functools.cache
-def _packed(path: Path) -> bytes:
-    """Streamlit would pack the same file again for every new reader, while everybody else waits."""
-    return gzip.compress(path.read_bytes())
+    return await packed(path, request.headers)
 
 
 _NOT_KEPT = {"Cache-Control": "no-store"}
-_FOR_GOOD = "public, immutable, max-age=31536000"
 HEALTH = Health()
 ROUTES = (
     Route("/healthz", _healthz),
