@@ -9,8 +9,9 @@ import numpy as np
 
 RESAMPLES = 1_000
 _LOW, _HIGH = 2.5, 97.5
-CHUNK = 1_000_000
-"""Numbers of a chunk of resamples: the memory that an interval takes does not grow with the resamples."""
+CHUNK, LEAST_ROWS = 1_000_000, 32
+"""Numbers of a chunk of resamples: the memory that an interval takes does not grow with the resamples. Of many documents
+a chunk has so many resamples: the documents' numbers are read once for each chunk."""
 FOLDED_ABOVE, GROUPS = 200_000, 2_000
 """Of more documents than this, so many groups are resampled, each with the sums of documents drawn at random: the same
 interval to within a tenth of its width, in a fraction of the time."""
@@ -28,10 +29,11 @@ class Interval:
 def resamples(docs: int, count: int = RESAMPLES, seed: int = 0) -> Iterator[np.ndarray]:
     """How often each document is drawn, ``[resample, doc]`` in float32, some resamples at a time."""
     chance = np.random.default_rng(seed)
-    step = max(1, min(count, CHUNK // max(docs, 1)))
+    step = max(LEAST_ROWS, CHUNK // max(docs, 1))
     for start in range(0, count, step):
         rows = min(step, count - start)
-        drawn = chance.integers(docs, size=(rows, docs)) + np.arange(rows)[:, None] * docs
+        drawn = chance.integers(docs, size=(rows, docs))
+        drawn += np.arange(rows)[:, None] * docs
         yield np.bincount(drawn.ravel(), minlength=rows * docs).reshape(rows, docs).astype(np.float32)
 
 
@@ -51,7 +53,8 @@ def folded(values: np.ndarray, groups: np.ndarray | None) -> np.ndarray:
 def ratios(sums: np.ndarray, weights: np.ndarray, seed: int = 0) -> Interval:
     """``sums[doc, column]`` over ``weights[doc, column]``, both added up over documents; percentile interval.
 
-    With weights of 1 it is the mean over documents; with counts, a mean over samples that come in documents.
+    With weights of 1 it is the mean over documents; with counts, a mean over samples that come in documents. Weights
+    that are the same for all columns are one column.
     """
     sums, weights = sums.astype(np.float32, copy=False), weights.astype(np.float32, copy=False)
     groups = groups_of(len(sums), seed)
@@ -67,7 +70,7 @@ def ratios(sums: np.ndarray, weights: np.ndarray, seed: int = 0) -> Interval:
 
 def means(values: np.ndarray, seed: int = 0) -> Interval:
     """The mean of ``values[doc, column]`` over documents."""
-    return ratios(values, np.ones_like(values, dtype=np.float32), seed)
+    return ratios(values, _each_once(values), seed)
 
 
 def near_best(values: np.ndarray) -> np.ndarray:
@@ -87,7 +90,7 @@ def shares(hits: np.ndarray, weights: np.ndarray | None = None, seed: int = 0) -
 
     Where all are hits, or none, no resample differs; there the exact binomial bound takes the place of the bootstrap's.
     """
-    found = ratios(hits, np.ones_like(hits, dtype=np.float32) if weights is None else weights, seed)
+    found = ratios(hits, _each_once(hits) if weights is None else weights, seed)
     count = np.full(hits.shape[1], float(len(hits))) if weights is None else (weights > 0).sum(axis=0)
     bound = 0.025 ** (1 / np.maximum(count, 1))
     return Interval(
@@ -109,6 +112,10 @@ def moved_back(value: np.ndarray, drawn: np.ndarray) -> Interval:
     low, high = np.nanpercentile(drawn, [_LOW, _HIGH], axis=0)
     inflated = np.nanmean(drawn, axis=0) - value
     return Interval(value, low - inflated, high - inflated)
+
+
+def _each_once(values: np.ndarray) -> np.ndarray:
+    return np.ones((len(values), 1), dtype=np.float32)
 
 
 def _divided(sums: np.ndarray, weights: np.ndarray) -> np.ndarray:
