@@ -10,8 +10,8 @@ import numpy as np
 RESAMPLES = 1_000
 _LOW, _HIGH = 2.5, 97.5
 CHUNK, LEAST_ROWS = 1_000_000, 32
-"""Numbers of a chunk of resamples: the memory that an interval takes does not grow with the resamples. Of many documents
-a chunk has so many resamples: the documents' numbers are read once for each chunk."""
+"""Numbers of a chunk of resamples: the memory that an interval takes does not grow with the resamples. Of many
+documents a chunk has so many resamples: the documents' numbers are read once for each chunk."""
 FOLDED_ABOVE, GROUPS = 200_000, 2_000
 """Of more documents than this, so many groups are resampled, each with the sums of documents drawn at random: the same
 interval to within a tenth of its width, in a fraction of the time."""
