@@ -59,14 +59,18 @@ def test_every_document_is_drawn_equally_often() -> None:
     assert np.concatenate(list(resamples(5))).sum(axis=0) == pytest.approx([RESAMPLES] * 5, abs=4 * 28)
 
 
-@pytest.mark.parametrize(("size", "chunks"), [(1, 10), (30, 4), (100, 1)])  # 10 × 10 numbers: 1, 3 or 10 rows at a time
-def test_resamples_come_in_chunks_and_are_the_same_ones(
-    monkeypatch: pytest.MonkeyPatch, size: int, chunks: int
+@pytest.mark.parametrize(
+    ("size", "least", "rows"),
+    [(1, 1, [1] * 10), (30, 1, [3, 3, 3, 1]), (100, 1, [10]), (30, 4, [4, 4, 2]), (1, 32, [10])],
+)
+def test_ten_resamples_of_ten_documents_come_in_chunks_and_are_the_same_ones(
+    monkeypatch: pytest.MonkeyPatch, size: int, least: int, rows: list[int]
 ) -> None:
     whole = np.concatenate(list(resamples(10, 10)))
     monkeypatch.setattr(bootstrap, "CHUNK", size)
+    monkeypatch.setattr(bootstrap, "LEAST_ROWS", least)
     found = list(resamples(10, 10))
-    assert len(found) == chunks
+    assert [len(chunk) for chunk in found] == rows
     assert np.array_equal(np.concatenate(found), whole)
 
 
