@@ -1,4 +1,4 @@
-"""Scripts and styles that are packed once and kept, for they are the same for all readers.
+"""Scripts and styles that are packed once and kept, because they are the same for all readers.
 
 Streamlit sends its own as they are (3 MB for a first visit), read from the disk in small pieces for each reader.
 """
