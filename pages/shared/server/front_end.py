@@ -13,14 +13,14 @@ from typing import Any
 import streamlit
 
 FIGURES = Path(__file__).with_name("figures.js")
-_STATIC = Path(streamlit.__file__).parent / "static"
+STATIC = Path(streamlit.__file__).parent / "static"
 _PARTS = ("BidiComponent", "Button", "ButtonGroup", "Html", "PageLink", "Selectbox", "TextInput")
 """What nearly every page begins with, as Streamlit's build names it."""
 
 
 def _manifest() -> dict[str, dict[str, Any]]:
     """Streamlit's list of its scripts by source; empty where this version has none, and nothing is early or late."""
-    path = _STATIC / "manifest.json"
+    path = STATIC / "manifest.json"
     found: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     return found
 
@@ -28,7 +28,7 @@ def _manifest() -> dict[str, dict[str, Any]]:
 def early_scripts() -> list[str]:
     """The files of ``_PARTS`` and of all that they import, without those that Streamlit's page itself names."""
     manifest = _manifest()
-    page = (_STATIC / "index.html").read_text(encoding="utf-8") if manifest else ""
+    page = (STATIC / "index.html").read_text(encoding="utf-8") if manifest else ""
     wanted = [source for source, script in manifest.items() if script.get("name") in _PARTS]
     found: dict[str, None] = {}
     while wanted:

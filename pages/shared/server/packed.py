@@ -10,12 +10,12 @@ import functools
 import gzip
 from pathlib import Path
 
-import streamlit
 from starlette.datastructures import Headers
 from starlette.responses import FileResponse, Response
 from starlette.types import Scope
 
-_FRONT_END = Path(streamlit.__file__).parent / "static"
+from pages.shared.server.front_end import STATIC
+
 _TYPES = {".js": "text/javascript", ".css": "text/css"}
 _HEADERS = {"Cache-Control": "public, immutable, max-age=31536000", "Vary": "Accept-Encoding"}
 """The address of each changes with what is in it."""
@@ -38,8 +38,8 @@ async def packed(path: Path, headers: Headers) -> Response:
 @functools.cache
 def _front_end() -> dict[str, Path]:
     """By address: those whose names have a digest of what is in them."""
-    files = (path for path in (_FRONT_END / "static").rglob("*") if path.suffix in _TYPES)
-    return {f"/{path.relative_to(_FRONT_END).as_posix()}": path for path in files}
+    files = (path for path in (STATIC / "static").rglob("*") if path.suffix in _TYPES)
+    return {f"/{path.relative_to(STATIC).as_posix()}": path for path in files}
 
 
 @functools.cache
