@@ -31,7 +31,7 @@ def cores() -> int:
 def wait_asleep() -> None:
     """To be called before torch is imported: threads that wait for each other leave their processors to others.
 
-    They would spin otherwise: nothing is gained on a quiet machine, and beside other work ``embed`` took more than twice
-    as long (docs/measured.md).
+    They would spin otherwise: nothing is gained on a quiet machine, and beside other work ``embed`` took more than
+    twice as long (docs/measured.md).
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
