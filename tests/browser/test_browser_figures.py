@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support.browser import choose, eventually
+from tests.support.browser import choose, eventually, settle
 from tests.support.servers import SLOW
 
 DRAWN = ".hs-figure[data-drawn]"
@@ -22,14 +22,29 @@ def address(served: Callable[[Path], str], analysed_cache: Path) -> str:
     return served(analysed_cache)
 
 
-def test_all_figures_of_a_page_are_drawn_and_streamlit_s_own_plotly_is_not_fetched(page: Page, address: str) -> None:
+def test_figures_are_drawn_when_they_come_near_and_streamlit_s_own_plotly_is_not_fetched(
+    page: Page, address: str
+) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(f"{address}/stages")
-    expect(page.locator(FIRST)).to_be_in_viewport(timeout=SLOW)
-    expect(page.locator(DRAWN)).to_have_count(5, timeout=SLOW)  # four of them below the screen's end
+    expect(page.locator(f"{FIRST}[data-drawn]")).to_be_in_viewport(timeout=SLOW)
+    settle(page)
+    expect(page.locator(".hs-figure")).to_have_count(5)
+    last = page.locator(".hs-figure").last
+    expect(last).not_to_have_attribute("data-drawn", re.compile("."))
+    last.scroll_into_view_if_needed()
+    expect(last).to_have_attribute("data-drawn", "1", timeout=SLOW)
     assert any("/plotly/" in url for url in asked)
     assert not any("PlotlyChart" in url for url in asked)
+
+
+def test_a_printed_page_has_all_figures(page: Page, address: str) -> None:
+    page.goto(f"{address}/stages")
+    expect(page.locator(f"{FIRST}[data-drawn]")).to_be_visible(timeout=SLOW)
+    settle(page)
+    page.pdf()
+    expect(page.locator(DRAWN)).to_have_count(5)
 
 
 def test_a_figure_follows_the_width_of_its_place(page: Page, address: str) -> None:
@@ -84,7 +99,10 @@ def test_a_figure_that_cannot_be_drawn_says_so_and_the_page_stays(page: Page, ad
     page.route("**/plotly/**", lambda route: route.abort())
     page.goto(f"{address}/stages")
     expect(page.locator(FIRST)).to_have_text("This figure could not be drawn. Reload the page.", timeout=SLOW)
-    expect(page.locator(".hs-figure")).to_have_text(["This figure could not be drawn. Reload the page."] * 5)
+    settle(page)
+    last = page.locator(".hs-figure").last
+    last.scroll_into_view_if_needed()
+    expect(last).to_have_text("This figure could not be drawn. Reload the page.", timeout=SLOW)
     page.unroute("**/plotly/**")
     choose(page, "Measure", "topic match by examples")  # another figure is another try
     expect(page.locator(f"{FIRST}[data-drawn]")).to_be_visible(timeout=SLOW)

@@ -1,13 +1,16 @@
 // Draws the page's Plotly figures (components/figure.py). Plotly takes a seventh of a second to start and every figure a
 // tenth or two, in which a browser does nothing else: the app's own pictures come first, then the figures in view, then
-// the others, with a pause after each one.
+// those at most a screen away, with a pause after each one. The others are drawn when they come as near, or are printed.
 const BLANK = ':is(.st-key-heat-map, [class*="st-key-hs-grid-"]):not([data-drawn])'; // as in index_page.py
 const PATIENCE = 3000; // ms
 const NARROWEST = 150; // pixels
 const EXPAND = { width: 24, height: 24, path: "M3 3h7v2H5v5H3zM14 3h7v7h-2V5h-5zM3 14h2v5h5v2H3zM19 14h2v7h-7v-2h5z" };
 
 const figures = new Map(); // by their elements
+const loaded = {}; // parts of Plotly, by their files' names
 let began = null, turning = false;
+
+addEventListener("beforeprint", () => [...figures.values()].filter((one) => one.stale).forEach(draw));
 
 /** Draws ``data.spec`` into ``root``, or changes what is drawn there; ``send`` takes what a reader picks or encloses. */
 export function show(root, data, send) {
@@ -37,15 +40,17 @@ async function takeTurns() {
   turning = true;
   try {
     await (began ??= ownPictures());
-    for (let next; (next = waiting()); await frame()) await next.draw().catch((error) => next.fail(error));
+    for (let next; (next = waiting()); await frame()) await draw(next);
   } finally {
     turning = false;
   }
 }
 
-// The next figure to draw: one in view before those that are not, each from the top.
+const draw = (figure) => figure.draw().catch((error) => figure.fail(error));
+
+// The next of the near figures to draw: one in view before those that are not, each from the top.
 function waiting() {
-  const all = [...figures.values()].filter((one) => one.stale && one.root.clientWidth > 0);
+  const all = [...figures.values()].filter((one) => one.stale && one.near && one.root.clientWidth > 0);
   const placed = all.map((one) => ({ one, place: one.root.getBoundingClientRect() }));
   const hidden = ({ place: { top, bottom } }) => top > innerHeight || bottom < 0;
   placed.sort((here, there) => hidden(here) - hidden(there) || here.place.top - there.place.top);
@@ -56,13 +61,22 @@ class Figure {
   constructor(root, { plotly }) {
     this.root = root;
     this.times = 0; // drawn
+    this.near = document.hidden; // in the background nothing is said to come near
     this.plotly = new URL(plotly, document.baseURI);
     this.resized = new ResizeObserver(() => this.fit());
     this.resized.observe(root);
+    this.seen = new IntersectionObserver((all) => this.comes(all.at(-1).isIntersecting), {
+      root: root.closest("[data-testid=stMain]"), // it scrolls, not the window
+      rootMargin: "100% 0px",
+    });
+    this.seen.observe(root);
   }
 
   set({ spec, config, alt, picks, encloses, height }) {
-    this.alt = alt;
+    if (alt) {
+      this.root.setAttribute("role", "figure");
+      this.root.setAttribute("aria-label", alt);
+    }
     if (spec === this.spec) return;
     Object.assign(this, { spec, config, picks, encloses, height, stale: true });
     takeTurns();
@@ -71,13 +85,10 @@ class Figure {
   async draw() {
     this.stale = false;
     const { data, layout } = JSON.parse(this.spec);
-    const { default: Plotly } = await import(new URL("plotly.js", this.plotly));
-    if (data.some((trace) => trace.type === "scattergl")) await import(new URL("many_points.js", this.plotly));
+    const needed = ["plotly.js", ...(data.some((trace) => trace.type === "scattergl") ? ["many_points.js"] : [])];
+    for (const name of needed) loaded[name] ??= await import(new URL(name, this.plotly)); // a printer waits for nothing
+    const Plotly = loaded["plotly.js"].default;
     if (!this.root.isConnected) return;
-    if (this.alt) {
-      this.root.setAttribute("role", "figure");
-      this.root.setAttribute("aria-label", this.alt);
-    }
     if (this.picks) {
       layout.clickmode = "event+select";
       layout.hovermode ??= "closest";
@@ -126,6 +137,11 @@ class Figure {
     return { width: Math.max(this.root.clientWidth, NARROWEST), height };
   }
 
+  comes(near) {
+    this.near = near;
+    if (near) takeTurns();
+  }
+
   fit() {
     if (this.stale) takeTurns(); // it had no width until now
     const { width, height } = this.size(), drawn = this.root._fullLayout;
@@ -135,6 +151,7 @@ class Figure {
 
   remove() {
     this.resized.disconnect();
+    this.seen.disconnect();
     this.Plotly?.purge(this.root);
   }
 }
