@@ -29,7 +29,10 @@ OWN = {
     "embed": ["--source", "{corpus}", "--model", "{model}", "--dtype", "bfloat16", "--max-tokens", "256"],
     "label": ["--labels", "column"],
     "analyse": ["--topics", "labels"],
+    "attention": ["--documents", "24"],
+    "ablate": ["--documents", "24", "--tokens", "64", "--random", "4"],
 }
+"""The last two would take hours on the whole corpus: they run the model over it again for every head."""
 
 
 def write_corpus(path: Path, documents: int) -> None:

@@ -1,10 +1,11 @@
-"""Plotly's figures in a real browser: all are drawn, as wide as their place, and nothing is fetched in vain."""
+"""Plotly's figures in a real browser: drawn when they come near, as wide as their place, and nothing is fetched in vain."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,26 @@ def test_figures_are_drawn_when_they_come_near_and_streamlit_s_own_plotly_is_not
     expect(last).to_have_attribute("data-drawn", "1", timeout=SLOW)
     assert any("/plotly/" in url for url in asked)
     assert not any("PlotlyChart" in url for url in asked)
+
+
+def test_a_figure_is_on_the_screen_before_the_next_one_is_drawn(page: Page, address: str) -> None:
+    page.add_init_script("""
+      window.drawnAt = [];
+      let frames = 0;
+      const count = () => { frames++; requestAnimationFrame(count); };
+      count();
+      new MutationObserver((all) => all.forEach(() => drawnAt.push(frames)))
+        .observe(document, { subtree: true, attributeFilter: ["data-drawn"] });
+    """)
+    page.goto(f"{address}/stages")
+    settle(page)
+
+    def apart() -> None:
+        drawn = page.evaluate("drawnAt")
+        assert len(drawn) > 1
+        assert min(later - before for before, later in pairwise(drawn)) > 1  # one would end with both at once
+
+    eventually(page, apart)
 
 
 def test_a_printed_page_has_all_figures(page: Page, address: str) -> None:

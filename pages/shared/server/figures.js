@@ -28,6 +28,11 @@ export function remove(root) {
 // A tab in the background has no frames.
 const frame = () => new Promise((done) => { requestAnimationFrame(done); setTimeout(done, 100); });
 
+// What was drawn is on the screen then: a frame ends with its painting, and frames that are late follow at once.
+async function onScreen() {
+  for (let frames = 0; frames < 3; frames++) await frame();
+}
+
 async function ownPictures() {
   const start = performance.now();
   do await frame();
@@ -40,7 +45,7 @@ async function takeTurns() {
   turning = true;
   try {
     await (began ??= ownPictures());
-    for (let next; (next = waiting()); await frame()) await draw(next);
+    for (let next; (next = waiting()); await onScreen()) await draw(next);
   } finally {
     turning = false;
   }
