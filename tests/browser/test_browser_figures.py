@@ -1,4 +1,4 @@
-"""Plotly's figures in a real browser: drawn when they come near, as wide as their place, and nothing fetched in vain."""
+"""Plotly's figures in a real browser: drawn when they come near, as wide as their place, nothing fetched in vain."""
 
 from __future__ import annotations
 
