@@ -25,6 +25,8 @@ DRAWS = 20
 """Random heads and random dimensions are averaged over so many draws."""
 SLICINGS = 2
 """Random slicings from which slices are chosen as the heads were; each costs as much as choosing the heads."""
+_NO_LENGTH = 1e-12
+"""Of the longest direction's square: below it a direction is rounding."""
 RIVALS = {
     "random slices": "random slices, chosen on the same half",
     "random heads": "random heads",
@@ -81,7 +83,7 @@ def rivals(
         "random heads": mean_verdict(by_head[chance.permutation(heads)[:size]].ravel() for _ in range(DRAWS)),
         "random dimensions": mean_verdict(chance.permutation(heads * dim)[:width] for _ in range(DRAWS)),
         "first dimensions": verdict(slice(0, width)),
-        "PCA": _verdict(*_principal(queries[held_out], docs, width), asked.own, answers, metric, places),
+        "PCA": _verdict(*in_principal_directions(queries[held_out], docs, width), asked.own, answers, metric, places),
     }
     slices = []
     for number, order in enumerate(random_orders(index.outputs, SLICINGS, seed)):
@@ -118,8 +120,17 @@ def _verdict(
     return np.asarray(measured(ranked, answers)[list(METRICS).index(metric), :, -1])
 
 
-def _principal(queries: np.ndarray, docs: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Both in the documents' first ``width`` principal directions (not centred: cosines keep their meaning)."""
-    _, vectors = np.linalg.eigh(docs.T.astype(np.float64) @ docs.astype(np.float64))
+def in_principal_directions(queries: np.ndarray, docs: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Both in the documents' first ``width`` principal directions (not centred: cosines keep their meaning).
+
+    Fewer documents than dimensions have no more directions than documents; further ones would not change a ranking.
+    """
+    exact = docs.astype(np.float64)
+    if len(docs) < docs.shape[1]:  # the smaller product: at a width of 4096 the other one takes 12 s
+        squares, weights = np.linalg.eigh(exact @ exact.T)
+        real = squares > _NO_LENGTH * squares.max()
+        vectors = exact.T @ (weights[:, real] / np.sqrt(squares[real]))
+    else:
+        _, vectors = np.linalg.eigh(exact.T @ exact)
     axes = vectors[:, ::-1][:, :width].astype(np.float32)
     return queries @ axes, docs @ axes

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support.browser import choose, eventually, fits, narrow, settle
+from tests.support.browser import choose, draw_all, eventually, fits, narrow, settle
 from tests.support.servers import SLOW
 
 
@@ -63,7 +63,7 @@ def test_head_stage_and_document_by_hand_and_the_link_elsewhere(page: Page, stra
 def test_a_narrow_screen_scrolls_only_downwards(page: Page, address: str) -> None:
     narrow(page, "dark").goto(address)
     expect(page.locator(".hs-cards").first).to_be_visible(timeout=SLOW)
-    settle(page)
+    draw_all(page)
     fits(page, 420)
 
     def nothing_sticks_out() -> None:

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from core.runs.run import Run
-from tests.support.browser import fits, settle
+from tests.support.browser import draw_all, fits
 from tests.support.planted_ablation import planted_ablation
 from tests.support.servers import SLOW
 
@@ -42,6 +42,6 @@ def test_it_fits_a_narrow_screen(page: Page, address: str) -> None:
     page.set_viewport_size({"width": 420, "height": 900})
     page.goto(f"{address}/ablation?layer=3&head=2&effect=angle", timeout=SLOW)
     expect(page.get_by_role("heading", name="Layer 3, head 2", exact=True)).to_be_visible()
-    expect(page.locator(".js-plotly-plot")).to_have_count(2)
-    settle(page)
+    expect(page.locator(".hs-figure")).to_have_count(2)
+    draw_all(page)
     fits(page, 420)

@@ -12,7 +12,7 @@ from precompute.steps.analyse import step as analyse
 from precompute.steps.aspects import step as aspects
 from precompute.steps.aspects.step import AspectsConfig
 from tests.precompute.test_aspects_step import SHAPE, planted_run
-from tests.support.browser import choose, fits, settle
+from tests.support.browser import choose, draw_all, fits, settle
 from tests.support.servers import SLOW
 from tests.support.synthetic import PlantedTopics
 
@@ -71,6 +71,7 @@ def test_on_a_narrow_screen_by_a_link(page: Page, address: str) -> None:
     page.set_viewport_size({"width": 420, "height": 900})
     page.goto(f"{address}/aspects?stage=2&aspect=genre&head=2&by=neighbours", timeout=SLOW)
     expect(page.get_by_role("link", name="Profile of head 2")).to_be_visible(timeout=SLOW)
-    expect(page.locator(".js-plotly-plot").first).to_be_visible(timeout=SLOW)
     expect(page.get_by_role("heading", name="Is it related to other aspects?")).to_be_visible(timeout=SLOW)
+    draw_all(page)
+    expect(page.locator(".js-plotly-plot").first).to_be_visible()
     fits(page, 420)

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from core.runs.run import Run
 from tests.pages.test_page_attention import planted_attention, planted_experiments
-from tests.support.browser import choose, eventually, fits, settle
+from tests.support.browser import choose, draw_all, eventually, fits, settle
 from tests.support.servers import SLOW
 
 OWN = "The quiet reader listens, and the harbour sleeps."
@@ -113,6 +113,6 @@ def test_a_document_of_the_corpus_on_a_narrow_screen(page: Page, address: str) -
     page.goto(f"{address}/attention?text=corpus&doc=3&layer=1&head=3&token=2", timeout=SLOW)
     expect(page.get_by_role("heading", name="Layer 1, head 3 in a text")).to_be_visible()
     expect(page.locator(".hs-words .hs-from")).to_have_count(1)
-    expect(page.locator(".js-plotly-plot")).to_have_count(4)
-    settle(page)
+    expect(page.locator(".hs-figure")).to_have_count(4)
+    draw_all(page)
     fits(page, 420)

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from app import DEFAULT, PAGES
-from tests.support.browser import settle, still
+from tests.support.browser import draw_all, settle, still
 from tests.support.servers import SLOW
 
 NOTE_VIOLATIONS = """
@@ -30,19 +30,19 @@ new PerformanceObserver((list) => {
 }).observe({type: "layout-shift", buffered: true});
 """
 LATE = {
-    "overview": ".js-plotly-plot",
+    "overview": ".hs-figure",
     "head_map": ".head-map canvas",
     "heat_map": ".hs-heat-map canvas",
-    "head_profile": ".js-plotly-plot",
+    "head_profile": ".hs-figure",
     "compare_runs": "h1",
-    "stages": ".js-plotly-plot",
-    "topics": ".js-plotly-plot",
+    "stages": ".hs-figure",
+    "topics": ".hs-figure",
     "aspects": "h1",
     "layers?run=planted": ".hs-grid .cell",
     "attention": ".hs-grid .cell",
     "ablation": ".hs-grid .cell",
     "your_document": "textarea",
-    "retrieval_lab": ".js-plotly-plot",
+    "retrieval_lab": ".hs-figure",
 }
 """By address, something that the page draws late."""
 ALL = list(LATE)
@@ -89,11 +89,15 @@ def load(browser: Browser, address: str) -> Callable[[str, int], Load]:
         page, failed = context.new_page(), list[str]()
         page.on("response", lambda answer: failed.append(answer.url) if answer.status >= 400 else None)
         page.goto(f"{address}/{path.removeprefix(DEFAULT)}")
-        expect(page.locator(LATE[path]).first).to_be_visible(timeout=SLOW)
+        late = page.locator(LATE[path]).first
+        late.scroll_into_view_if_needed()  # a figure has no extent until it comes near
+        expect(late).to_be_visible(timeout=SLOW)
+        page.locator("h1").scroll_into_view_if_needed()
         settle(page)
         box = still(page.locator(INSIGHT.get(path, "h1")).first)
         below = box["y"] + box["height"] - 1000
         shift = largest_window(page.evaluate("window.shifts"))
+        draw_all(page)
         found = Load(below, shift, page.evaluate("window.violations"), failed)
         context.close()
         return found

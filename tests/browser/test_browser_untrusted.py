@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support.browser import settle
+from tests.support.browser import draw_all, settle
 from tests.support.hostile import ELSEWHERE
 from tests.support.servers import SLOW
 
@@ -83,7 +83,7 @@ def test_nothing_of_a_hostile_corpus_is_obeyed_on_any_page(page: Page, address: 
         settle(page)
         for summary in page.locator("[data-testid=stExpander] summary").all()[:6]:
             summary.click()
-        settle(page)
+        draw_all(page)
         found = page.evaluate(FOUND)  # once, at the end: what must never be there cannot be waited for
         assert not page.get_by_test_id("stException").count(), path
         assert found == {
@@ -98,7 +98,7 @@ def test_nothing_of_a_hostile_corpus_is_obeyed_on_any_page(page: Page, address: 
 def test_hovering_over_a_hostile_name_shows_it_as_text(page: Page, address: str) -> None:
     page.goto(f"{address}/topics?tab=disagreements")
     expect(page.get_by_role("heading", name="Topics", exact=True)).to_be_visible(timeout=SLOW)
-    settle(page)
+    draw_all(page)
     bars = page.locator(".js-plotly-plot .bars .point path")
     expect(bars.nth(3)).to_be_attached(timeout=SLOW)  # Plotly draws a moment after the page is there
     bars.first.scroll_into_view_if_needed()

@@ -13,7 +13,7 @@ from playwright.sync_api import Locator, Page, expect
 from core.model.embedder import Embedder, EmbedderConfig
 from core.model.ledger import explain
 from tests.pages.test_why_similar import TEXTS, made_run
-from tests.support.browser import choose, eventually, fits, settle
+from tests.support.browser import choose, draw_all, eventually, fits
 from tests.support.servers import SLOW
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -72,7 +72,7 @@ def test_the_numbers_shown_add_up_to_the_cosine_shown(page: Page, address: str, 
     page.set_viewport_size({"width": width, "height": 1000})
     page.goto(f"{address}/?run=small&doc=2&why=3")
     expect(page.get_by_text(re.compile(r"^Pairs of words: together"))).to_be_visible(timeout=SLOW)
-    settle(page)
+    draw_all(page)
     expect(page.get_by_text(f"{cosine:.2f}, of which".replace("-", "−"))).to_be_visible()
 
     def adds_up() -> None:

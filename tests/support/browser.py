@@ -313,6 +313,17 @@ def settle(page: Page) -> None:
     page.wait_for_function(SETTLED, arg=uuid.uuid4().hex, polling=30)  # by its frames, it would draw them all the while
 
 
+def draw_all(page: Page) -> None:
+    """Has every figure drawn, as for a printer; otherwise one is drawn when it comes near."""
+    settle(page)
+
+    def drawn() -> None:
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert page.locator(".hs-figure:not([data-drawn])").count() == 0
+
+    eventually(page, drawn)
+
+
 def eventually(page: Page, check: Callable[[], None]) -> None:
     """Repeats a check until it holds, for what a locator cannot wait for: a layout is drawn in several passes."""
     late = time.monotonic() + SLOW / 1000

@@ -25,10 +25,10 @@ export function remove(root) {
   figures.delete(root);
 }
 
-// A tab in the background has no frames.
-const frame = () => new Promise((done) => { requestAnimationFrame(done); setTimeout(done, 100); });
+// After a frame is painted: what is done before, delays it. A tab in the background has no frames.
+const frame = () => new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); setTimeout(done, 100); });
 
-// What was drawn is on the screen then: a frame ends with its painting, and frames that are late follow at once.
+// What was drawn is on the screen then. Frames that are late come at once, one after another.
 async function onScreen() {
   for (let frames = 0; frames < 3; frames++) await frame();
 }
@@ -37,7 +37,6 @@ async function ownPictures() {
   const start = performance.now();
   do await frame();
   while (document.querySelector(BLANK) && performance.now() - start < PATIENCE);
-  await frame(); // the picture is drawn, but not on the screen yet
 }
 
 async function takeTurns() {
