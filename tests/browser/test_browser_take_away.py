@@ -14,7 +14,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 from pypdf import PdfReader
 
-from tests.support.browser import settle
+from tests.support.browser import draw_all, settle
 from tests.support.servers import SLOW
 
 
@@ -84,8 +84,8 @@ def test_a_figure_for_a_paper_has_its_fonts_and_its_caption(page: Page, address:
     where, text, remake = FIGURES[name]
     page.goto(f"{address}/{where}")
     drawn = page.locator(DRAWN[name]).first
+    draw_all(page)
     expect(drawn).to_be_attached(timeout=SLOW)
-    settle(page)
     if where == "stages":  # many figures, each with its own
         drawn.locator("xpath=following::button[contains(., 'Save')][1]").click()
     else:
