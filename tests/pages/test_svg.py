@@ -92,7 +92,8 @@ def test_every_small_map_has_its_points_and_heads_and_is_not_stretched() -> None
     unit = (x1 - x0) / (own[1, 0] - own[0, 0])
     assert abs((y0 - y1) / (own[1, 1] - own[0, 1]) - unit) < 0.02 * abs(unit)
     assert all(one.attrib["d"].count("h0") == 200 for one in found.iter("path"))
-    assert [one.text for one in found.iter("text") if "Stage" in str(one.text)] == [
-        "Stage 1 · attention",
-        "Stage 3 · output",
-    ]
+    titles = [one for one in found.iter("text") if one.text in ("Stage 1", "attention", "Stage 3", "output")]
+    assert [one.text for one in titles] == ["Stage 1", "attention", "Stage 3", "output"]
+    top, below = (float(one.attrib["y"]) for one in titles[:2])
+    assert 0 < top < below < 44  # above the map
+    assert titles[0].attrib["x"] == titles[1].attrib["x"] != titles[2].attrib["x"]

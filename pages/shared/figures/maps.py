@@ -45,7 +45,7 @@ def stage_maps_figure(
         layout[f"xaxis{name}"] = {"domain": [left, left + wide], "anchor": f"y{name}", "visible": False}
         # As wide as high in the data's own unit: on a narrow screen a map gets smaller, not thinner.
         layout[f"yaxis{name}"] = {"anchor": f"x{name}", "scaleanchor": f"x{name}", "visible": False}
-        titles.append(_title(f"Stage {stage} · {STAGES[stage].name}", left + wide / 2, theme))
+        titles.append(_title(f"Stage {stage}<br>{STAGES[stage].name}", left + wide / 2, theme))
     # In one piece: subplots, traces and titles one by one take plotly ten times as long.
     return go.Figure(
         data,
@@ -54,7 +54,7 @@ def stage_maps_figure(
             "template": template(theme),
             "height": height,
             "showlegend": False,
-            "margin": {"l": 4, "r": 4, "t": 30, "b": 4},
+            "margin": {"l": 4, "r": 4, "t": 44, "b": 4},
             "dragmode": False,
             "annotations": titles,
         },

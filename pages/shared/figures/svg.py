@@ -20,6 +20,8 @@ WIDTH = 900
 _TICKS = 6
 _BAR = 18
 """Pixels that a waterfall's bar is high."""
+_LINE = 15
+"""Pixels from a title's line to the next."""
 _ROOM = 0.06
 """Of the data's width, on either side of it where an axis has no range of its own."""
 
@@ -188,10 +190,12 @@ def _colours(marker: Any, count: int) -> list[str]:
 def _titles(layout: Any, inner: tuple[float, float], margin: dict[str, float]) -> Iterator[str]:
     for note in layout.annotations:
         if note.xref == "paper" and note.yref == "paper":
-            yield (
-                f'<text x="{margin["l"] + note.x * inner[0]:.1f}" y="{margin["t"] - 8}" text-anchor="middle" '
-                f'font-size="{LABEL_SIZE}">{safe(note.text)}</text>'
-            )
+            lines = note.text.split("<br>")
+            for above, line in zip(range(len(lines) - 1, -1, -1), lines, strict=True):
+                yield (
+                    f'<text x="{margin["l"] + note.x * inner[0]:.1f}" y="{margin["t"] - 8 - above * _LINE}" '
+                    f'text-anchor="middle" font-size="{LABEL_SIZE}">{safe(line)}</text>'
+                )
 
 
 def _legend(figure: go.Figure, margin: dict[str, float]) -> Iterator[str]:
