@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from core.analysis.head_matching import HeadMatches
 from core.model.shape import ModelShape
-from pages.shared.figures.template import template
+from pages.shared.figures.template import in_steps, template
 from pages.shared.theme import CHART_SIZE, CLEAR, INK, QUIET, SEQUENTIAL, SERIES, TICK_SIZE, head_colours, topic_colours
 
 _MOST_LABELS = 40
@@ -79,9 +79,7 @@ def _colouring(
         colours, codes = [*topic_colours(count, theme), QUIET[theme]], np.where(topics < 0, count, topics)
     else:
         return {"color": SERIES[theme][0], "opacity": 0.7}
-    steps = [[at / len(colours), colour] for number, colour in enumerate(colours) for at in (number, number + 1)]
-    scale = {"cmin": 0, "cmax": len(colours), "colorscale": steps, "showscale": False}
-    return {"color": codes + 0.5, "opacity": 0.7, **scale}
+    return {"opacity": 0.7, **in_steps(codes, colours)}
 
 
 def _points(

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from core.model.shape import ModelShape
 from core.model.stages import STAGES
-from pages.shared.figures.template import template
+from pages.shared.figures.template import in_steps, template
 from pages.shared.theme import CHART_SIZE, INK, QUIET, TICK_SIZE, head_colours
 
 _MOST_POINTS = 2_500
@@ -138,9 +138,7 @@ def _ground(places: np.ndarray, colours: Sequence[str], opacity: float) -> dict[
     flat = places.reshape(-1, 2)[chosen]
     marker: dict[str, object] = {"size": 3, "opacity": opacity, "color": colours[0]}
     if len(colours) > 1:
-        # Numbers on a scale of steps, for plotly looks at every text of a list of colours: a tenth of a second a map.
-        steps = [[at / heads, colour] for head, colour in enumerate(colours) for at in (head, head + 1)]
-        marker |= {"color": chosen % heads + 0.5, "cmin": 0, "cmax": heads, "colorscale": steps, "showscale": False}
+        marker |= in_steps(chosen % heads, colours)
     points = {"type": "scattergl", "x": flat[:, 0], "y": flat[:, 1], "mode": "markers"}
     return points | {"marker": marker, "hoverinfo": "skip"}
 
