@@ -45,7 +45,7 @@ help:
 	@echo "make bench-uploads  forty uploads at once, five of them bombs, while somebody reads (two minutes)"
 	@echo "make bench-leaving  open_run on a million documents, and a published HTML file against the app (three minutes)"
 	@echo "make bench-large    the app on a million documents against ten thousand (half an hour, 1.3 GB)"
-	@echo "make bench-large-model  a model as wide as SFR-Embedding-Mistral through all steps and pages (more than an hour)"
+	@echo "make bench-large-model  a model as wide as SFR-Embedding-Mistral through all steps and pages (half an hour)"
 	@echo "make bench-gpu      SFR-Embedding-Mistral's shape on a GPU: tokens per second, share of the peak, memory"
 	@echo "make frontend       build the head map's and Plotly's scripts again (needs Node)"
 	@echo "make docs           build the documentation into build/site, with every internal link checked (seconds)"
