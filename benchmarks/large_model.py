@@ -32,7 +32,7 @@ OWN = {
     "attention": ["--documents", "24"],
     "ablate": ["--documents", "24", "--tokens", "64", "--random", "4"],
 }
-"""The last two would take hours on the whole corpus: they run the model over it again for every head."""
+"""The last two look at fewer documents, for they take longest: ``ablate`` runs the model again for every head."""
 
 
 def write_corpus(path: Path, documents: int) -> None:

@@ -40,7 +40,7 @@ def test_a_small_map_keeps_its_proportions() -> None:
     assert (figure.layout.yaxis.scaleanchor, figure.layout.yaxis2.scaleanchor) == ("x", "x2")
 
 
-@pytest.mark.parametrize(("count", "of_a_number"), [(1, 1), (12, 1), (255, 1), (300, 2)])
+@pytest.mark.parametrize(("count", "of_a_number"), [(1, 1), (12, 1), (256, 1), (257, 2)])
 def test_a_point_has_its_code_s_colour_by_a_number_of_few_bytes(count: int, of_a_number: int) -> None:
     colours = [f"#{997 * code:06X}" for code in range(count)]
     codes = np.array([0, count - 1, count // 2])

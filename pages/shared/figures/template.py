@@ -94,5 +94,5 @@ def in_steps(codes: np.ndarray, colours: Sequence[str]) -> dict[str, object]:
     """
     count = len(colours)
     steps = [[at / count, colour] for code, colour in enumerate(colours) for at in (code, code + 1)]
-    numbers = codes.astype(np.min_scalar_type(count))  # a byte for each point to be sent, where that is enough
+    numbers = codes.astype(np.min_scalar_type(count - 1))  # a byte per point is sent, where that is enough
     return {"color": numbers, "cmin": -0.5, "cmax": count - 0.5, "colorscale": steps, "showscale": False}

@@ -25,10 +25,10 @@ export function remove(root) {
   figures.delete(root);
 }
 
-// After a frame is painted: what is done before, delays it. A tab in the background has no frames.
+// Ends once a frame is painted: work done before would delay it. A tab in the background has no frames.
 const frame = () => new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); setTimeout(done, 100); });
 
-// What was drawn is on the screen then. Frames that are late come at once, one after another.
+// Ends when what was drawn is on the screen. Frames that are late come at once, so one is not enough.
 async function onScreen() {
   for (let frames = 0; frames < 3; frames++) await frame();
 }
